@@ -1,0 +1,56 @@
+"""Encodings lift coordinates into features. Add one: a file here, and its line in ENCODINGS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .._lazy import LazyTable, attributes
+
+if TYPE_CHECKING:
+    from .combine import Concat, Identity, Normalized, build_encoding
+    from .encoding import Encoding
+    from .fourier import FourierFeatures
+    from .positional import SinusoidalPositionalEncoding
+
+__all__ = [
+    "COMBINATORS",
+    "ENCODINGS",
+    "Concat",
+    "Encoding",
+    "FourierFeatures",
+    "Identity",
+    "Normalized",
+    "SinusoidalPositionalEncoding",
+    "build_encoding",
+]
+
+# name in specs and on the command line → what builds it
+ENCODINGS: LazyTable[Any] = LazyTable(
+    __name__,
+    {
+        "harmonic": "fourier:FourierFeatures",
+        "octave": "fourier:FourierFeatures.octave",
+        "geometric": "fourier:FourierFeatures.geometric",
+        "gaussian": "fourier:FourierFeatures.gaussian",
+        "lattice": "fourier:FourierFeatures.lattice",
+        "identity": "combine:Identity",
+    },
+)
+
+# encodings made of encodings
+COMBINATORS: LazyTable[Any] = LazyTable(
+    __name__, {"concat": "combine:Concat", "normalized": "combine:Normalized"}
+)
+
+__getattr__ = attributes(
+    __name__,
+    {
+        "Concat": "combine",
+        "Identity": "combine",
+        "Normalized": "combine",
+        "build_encoding": "combine",
+        "Encoding": "encoding",
+        "FourierFeatures": "fourier",
+        "SinusoidalPositionalEncoding": "positional",
+    },
+)

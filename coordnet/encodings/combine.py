@@ -1,0 +1,254 @@
+"""Encodings made of encodings: raw coordinates, normalised coordinates, several side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import InputError, integer_at_least, refuse
+from .encoding import Encoding
+
+__all__ = ["Concat", "Identity", "Normalized"]
+
+
+class Identity(Encoding):
+    """The coordinates themselves, as float32 (float64 for float64 inputs).
+
+    In a `Field` they are normalised to the unit cube first.
+
+    Args:
+        in_dim: number of input axes.
+
+    Shape:
+        ``(..., in_dim)`` to ``(..., in_dim)``.
+    """
+
+    def __init__(self, in_dim: int) -> None:
+        super().__init__(in_dim)
+
+    @property
+    def out_dim(self) -> int:
+        """Number of features, which is in_dim."""
+        return self.in_dim
+
+    def spec(self) -> dict[str, Any]:
+        """Return the settings as plain JSON values."""
+        return {"name": "identity", "in_dim": self.in_dim}
+
+    def on_domain(self, lower: Tensor, upper: Tensor) -> Encoding:
+        """Return the coordinates normalised to the unit cube."""
+        return Normalized(self, lower, upper)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return x in the dtype of the features."""
+        self.check_input(x)
+        return x.to(self.feature_dtype(x))
+
+
+class Normalized(Encoding):
+    """An encoding of u = (x - lower) / (upper - lower), which is [0, 1] on the domain.
+
+    The difference is taken in float64, so that Unix seconds keep their digits. Coordinates
+    outside the domain give values outside [0, 1]: nothing is clamped. An axis whose bounds are
+    equal is only shifted.
+
+    Args:
+        encoding: what encodes u.
+        lower: lower bounds, one per axis.
+        upper: upper bounds, one per axis, none below its lower bound.
+
+    Shape:
+        ``(..., in_dim)`` to ``(..., encoding.out_dim)``.
+
+    Raises:
+        InputError: bounds that are not finite, not ordered, or not one per axis.
+    """
+
+    lower: Tensor
+    extent: Tensor
+
+    def __init__(
+        self,
+        encoding: Encoding,
+        lower: Tensor | Sequence[float],
+        upper: Tensor | Sequence[float],
+    ) -> None:
+        super().__init__(encoding.in_dim)
+        self.encoding = encoding
+        low, high = (torch.as_tensor(v, dtype=torch.float64).cpu() for v in (lower, upper))
+        for name, bound in (("lower", low), ("upper", high)):
+            if bound.shape != (self.in_dim,) or not bool(bound.isfinite().all()):
+                refuse(
+                    f"{name} must be {self.in_dim} finite numbers, one per axis",
+                    f"{name}={bound.tolist()}",
+                    "Pass the box that holds the coordinates.",
+                )
+        if bool((high < low).any()):
+            refuse(
+                "upper must not be below lower",
+                f"lower={low.tolist()}, upper={high.tolist()}",
+                "Swap them.",
+            )
+        self._bounds = (low.tolist(), high.tolist())
+        extent = high - low
+        self.register_constant("lower", low)
+        self.register_constant("extent", torch.where(extent > 0, extent, 1.0))
+
+    @property
+    def out_dim(self) -> int:
+        """Number of features of the inner encoding."""
+        return self.encoding.out_dim
+
+    def spec(self) -> dict[str, Any]:
+        """Return the settings as plain JSON values."""
+        lower, upper = self._bounds
+        return {
+            "name": "normalized",
+            "encoding": self.encoding.spec(),
+            "lower": lower,
+            "upper": upper,
+        }
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the features of the normalised coordinates."""
+        self.check_input(x)
+        home = self.lower.device  # the CPU where x's device has no float64
+        unit = (x.to(home, torch.float64) - self.lower) / self.extent
+        return self.encoding(unit.to(self.feature_dtype(x)).to(x.device))
+
+
+class Concat(Encoding):
+    """The features of several encodings side by side.
+
+    Two periods on one coordinate, day and year say, are two harmonic blocks:
+    ``Concat([FourierFeatures(k=4, period=24.0), FourierFeatures(k=4, period=8766.0)])``.
+
+    Args:
+        encodings: one or more encodings.
+        axes: for each encoding the input columns that it takes, in its order; None gives every
+            encoding all columns, and they must then agree on ``in_dim``.
+
+    Shape:
+        ``(..., in_dim)`` to ``(..., sum of out_dims)``.
+
+    Raises:
+        InputError: no encoding, sizes that disagree, or columns that do not exist.
+    """
+
+    def __init__(
+        self, encodings: Sequence[Encoding], axes: Sequence[Sequence[int]] | None = None
+    ) -> None:
+        parts = list(encodings)
+        if not parts:
+            refuse("Concat needs at least one encoding", "none", "Pass a list of encodings.")
+        if axes is None:
+            sizes = [part.in_dim for part in parts]
+            if len(set(sizes)) > 1:
+                refuse(
+                    "encodings side by side must agree on in_dim",
+                    f"in_dim={sizes}",
+                    "Name each one's input columns with axes=.",
+                )
+            in_dim = sizes[0]
+        else:
+            if len(axes) != len(parts):
+                refuse(
+                    "axes must name the columns of every encoding",
+                    f"{len(axes)} entries for {len(parts)} encodings",
+                    "Pass one list of columns per encoding.",
+                )
+            for part, columns in zip(parts, axes, strict=True):
+                for column in columns:
+                    integer_at_least(0, "a column in axes", column, "Count columns from 0.")
+                if len(columns) != part.in_dim:
+                    refuse(
+                        f"an encoding of in_dim={part.in_dim} takes as many columns",
+                        f"axes entry {list(columns)}",
+                        "Pass one column per input axis.",
+                    )
+            in_dim = 1 + max(column for columns in axes for column in columns)
+        super().__init__(in_dim)
+        self.axes = None if axes is None else [list(columns) for columns in axes]
+        self.encodings = nn.ModuleList(parts)
+        self.periods = tuple(self._period(axis) for axis in range(in_dim))
+
+    def _parts(self) -> list[tuple[Encoding, list[int]]]:
+        everything = [list(range(self.in_dim))] * len(self.encodings)
+        parts: list[Any] = list(self.encodings)
+        return list(zip(parts, self.axes or everything, strict=True))
+
+    def _period(self, axis: int) -> float | None:
+        """The period of an axis, where every encoding of it repeats with the same one."""
+        found = {
+            part.periods[columns.index(axis)] for part, columns in self._parts() if axis in columns
+        }
+        return found.pop() if len(found) == 1 else None
+
+    @property
+    def out_dim(self) -> int:
+        """Number of features of all encodings together."""
+        return sum(part.out_dim for part, _ in self._parts())
+
+    def spec(self) -> dict[str, Any]:
+        """Return the settings as plain JSON values."""
+        return {
+            "name": "concat",
+            "encodings": [part.spec() for part, _ in self._parts()],
+            "axes": self.axes,
+        }
+
+    def on_domain(self, lower: Tensor, upper: Tensor) -> Encoding:
+        """Normalise those encodings that expect it."""
+        parts = [part.on_domain(lower[columns], upper[columns]) for part, columns in self._parts()]
+        return Concat(parts, self.axes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the features of all encodings, in their order."""
+        self.check_input(x)
+        if self.axes is None:
+            features = [part(x) for part, _ in self._parts()]
+        else:
+            features = [part(x[..., columns]) for part, columns in self._parts()]
+        return torch.cat(features, -1)
+
+    def extra_repr(self) -> str:
+        """Show the columns; the parts show themselves."""
+        return f"axes={self.axes}"
+
+
+def build_encoding(spec: Any) -> Encoding:
+    """Build the encoding that a spec describes.
+
+    Args:
+        spec: what `Encoding.spec` returned: a dict with ``name`` and the settings.
+
+    Raises:
+        InputError: an unknown name, or settings that the encoding does not take.
+    """
+    from . import COMBINATORS, ENCODINGS
+
+    if not isinstance(spec, dict) or not isinstance(spec.get("name"), str):
+        refuse("an encoding's spec is an object with a name", repr(spec)[:80], "Save it again.")
+    name = spec["name"]
+    table = ENCODINGS if name in ENCODINGS else COMBINATORS
+    if name not in table:
+        known = ", ".join([*ENCODINGS, *COMBINATORS])
+        refuse("an encoding's name must be in the table", repr(name)[:80], f"Known: {known}.")
+    settings = {key: value for key, value in spec.items() if key != "name"}
+    if "encoding" in settings:
+        settings["encoding"] = build_encoding(settings["encoding"])
+    if "encodings" in settings:
+        settings["encodings"] = [build_encoding(each) for each in settings["encodings"]]
+    try:
+        return table[name](**settings)
+    except InputError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        return refuse(
+            f"the spec of the encoding {name!r} must hold its settings",
+            " ".join(str(error).split()),
+            "Save the model again with this version.",
+        )

@@ -1,0 +1,83 @@
+"""The base of every encoding: sizes, the input check, the spec."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..constants import ExactConstants
+from ..errors import integer_at_least, refuse
+
+__all__ = ["Encoding"]
+
+
+class Encoding(ExactConstants):
+    """Lifts coordinates of shape ``(..., in_dim)`` into features of shape ``(..., out_dim)``.
+
+    Any number of leading axes is accepted, empty ones too. Floating-point and integer inputs
+    are taken exactly as they are; the features are float64 for float64 inputs and float32
+    otherwise, whatever the module was cast to and whether or not autocast is on.
+
+    Attributes:
+        in_dim: number of input axes.
+        periods: for each input axis the period (in the input's own unit) with which every
+            feature repeats along it, or None where the features do not repeat.
+    """
+
+    in_dim: int
+    periods: tuple[float | None, ...]
+
+    def __init__(self, in_dim: int) -> None:
+        super().__init__()
+        self.in_dim = integer_at_least(1, "in_dim", in_dim, "Pass the number of coordinate axes.")
+        self.periods = (None,) * self.in_dim
+
+    @property
+    def out_dim(self) -> int:
+        """Number of features."""
+        raise NotImplementedError
+
+    def spec(self) -> dict[str, Any]:
+        """Return the settings as plain JSON values; `build_encoding` makes an equal encoding."""
+        raise NotImplementedError
+
+    def on_domain(self, lower: Tensor, upper: Tensor) -> Encoding:
+        """Return an encoding for coordinates that lie in the box from ``lower`` to ``upper``.
+
+        Encodings that expect coordinates in the unit cube come back behind a `Normalized`;
+        those that take the coordinate in its own unit (periods, positions) come back as they
+        are.
+        """
+        return self
+
+    def check_input(self, x: Tensor) -> None:
+        """Raise `InputError` unless ``x`` is a real tensor whose last axis is ``in_dim``."""
+        name = type(self).__name__
+        if not isinstance(x, Tensor):
+            refuse(
+                f"{name} takes a torch tensor of coordinates",
+                type(x).__name__,
+                "Pass torch.as_tensor(x).",
+            )
+        if x.dtype == torch.bool or x.is_complex():
+            refuse(f"{name} takes real numbers", f"dtype {x.dtype}", "Convert the input first.")
+        if x.ndim == 0 or x.shape[-1] != self.in_dim:
+            got = x.shape[-1] if x.ndim else "no axes"
+            hint = " (x[..., None] adds the axis)" if self.in_dim == 1 else ""
+            refuse(
+                f"the last axis of the input of {name} must be in_dim={self.in_dim}",
+                f"{got} in shape {tuple(x.shape)}",
+                f"Pass coordinates of shape (..., {self.in_dim}){hint}.",
+            )
+
+    @staticmethod
+    def feature_dtype(x: Tensor) -> torch.dtype:
+        """Return the dtype of the features of ``x``: float64 for float64, else float32."""
+        return torch.float64 if x.dtype == torch.float64 else torch.float32
+
+    def extra_repr(self) -> str:
+        """Show the settings in ``print(module)``."""
+        shown = (f"{key}={value!r}" for key, value in self.spec().items() if key != "name")
+        return ", ".join(shown) + f" → out_dim={self.out_dim}"

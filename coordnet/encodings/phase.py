@@ -1,0 +1,229 @@
+"""Sines and cosines of large arguments, exactly reduced, and their derivatives of any order.
+
+The float32 product ``x * frequency`` is wrong before any sine is taken: at 10^4 periods and the
+1024th harmonic it is off by more than a turn. Here the argument is reduced first:
+
+* `fold` brings a coordinate into one period without any rounding, so that ``x`` and
+  ``x + m * period`` give the same bits wherever the sum itself was exact;
+* phases are kept in *turns* (1 turn = 2π) in float64, the nearest integer is taken off, and only
+  what is left is rounded to float32;
+* multiples 1 … k of one angle come from complex doubling: with w_j = sin jφ + i cos jφ,
+  w_(j+m) = w_j · e^(-imφ). The factor is evaluated in float64 for each power of two, so the
+  error is that of log2(k) float32 products.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..constants import supports_float64
+from ..memory import empty
+
+__all__ = ["encode", "fold"]
+
+_CPU_ROWS_HARMONIC = 8192
+_CPU_VALUES = 1 << 17
+_GPU_VALUES = 1 << 24
+
+
+def fold(x: Tensor, period: Tensor) -> Tensor:
+    """Return x minus the multiple of ``period`` that brings it into (-period/2, period/2].
+
+    Exact: fmod is, and so is the subtraction of two floats within a factor of 2 of each other.
+
+    Args:
+        x: float64 coordinates, shape ``(..., d)``.
+        period: float64, shape ``(d,)``.
+    """
+    rest = torch.fmod(x, period)
+    half = period / 2
+    rest = torch.where(rest > half, rest - period, rest)
+    # + 0.0 turns -0 into 0: both are the same point of the circle
+    return torch.where(rest <= -half, rest + period, rest) + 0.0
+
+
+def encode(x: Tensor, cycles: Tensor, period: Tensor | None, harmonics: int = 0) -> Tensor:
+    """Return sin and cos of 2π(cycles · x / period), side by side, in one tensor.
+
+    Args:
+        x: coordinates, shape ``(..., d)``, any real dtype.
+        cycles: float64; ``(d, k)`` for k frequencies on each axis by itself, or ``(1, M, d)``
+            for M wave vectors over all axes.
+        period: float64, shape ``(d,)``; the cycles are then whole numbers. None: cycles are per
+            unit of x.
+        harmonics: k where ``cycles`` are 1 … k on every axis, which is quicker; 0 otherwise.
+
+    Returns:
+        Shape ``(..., 2 d k)`` or ``(..., 2 M)``; float64 for float64 inputs, else float32.
+    """
+    device = x.device
+    if not supports_float64(device):
+        return encode(x.cpu(), cycles, period, harmonics).to(device)
+    if not x.is_floating_point():
+        x = x.to(torch.float64)
+        dtype = torch.float32
+    else:
+        dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
+    with torch.autocast(device.type, enabled=False):
+        return _SinCos.apply(x, cycles, period, harmonics, dtype)  # type: ignore[no-any-return]
+
+
+def _angular(cycles: Tensor, period: Tensor | None, dtype: torch.dtype) -> Tensor:
+    """Radians per unit of x, in the shape of ``cycles``."""
+    if period is not None:
+        cycles = cycles / (period[:, None] if cycles.ndim == 2 else period)
+    return (cycles * math.tau).to(dtype)
+
+
+class _SinCos(torch.autograd.Function):
+    """Features whose derivatives are made of the features themselves.
+
+    d sin = ω cos, d cos = -ω sin: the backward reads the saved output, which is itself part of
+    the graph, so that it can be differentiated again, as often as one likes.
+    """
+
+    @staticmethod
+    def forward(
+        x: Tensor, cycles: Tensor, period: Tensor | None, harmonics: int, dtype: torch.dtype
+    ) -> Tensor:
+        flat = x.reshape(-1, x.shape[-1])
+        if harmonics and dtype == torch.float32:
+            out = _harmonics(flat, period, harmonics)
+        else:
+            out = _waves(flat, cycles, period, dtype)
+        return (
+            out.reshape(*x.shape[:-1], -1)
+            if flat.numel()
+            else out.new_empty(*x.shape[:-1], out.shape[-1])
+        )
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        x, cycles, period, _, _ = inputs
+        ctx.x_dtype = x.dtype
+        ctx.save_for_backward(output, cycles, period)
+        ctx.save_for_forward(output, cycles, period)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        out, cycles, period = ctx.saved_tensors
+        (grad,) = grads
+        with torch.autocast(grad.device.type, enabled=False):
+            grad_sin, grad_cos = grad.unflatten(-1, (-1, 2)).unbind(-1)
+            sin, cos = out.unflatten(-1, (-1, 2)).unbind(-1)
+            slope = grad_sin * cos - grad_cos * sin
+            omega = _angular(cycles, period, slope.dtype)
+            if cycles.ndim == 2:
+                grad_x = (slope.unflatten(-1, cycles.shape) * omega).sum(-1)
+            else:  # sums, not a matrix product, which TF32 would round to 10 bits
+                axes = omega[0].unbind(-1)
+                grad_x = torch.stack([(slope * axis).sum(-1) for axis in axes], -1)
+        return grad_x.to(ctx.x_dtype), None, None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Tensor | None) -> Tensor:
+        out, cycles, period = ctx.saved_tensors
+        dx = tangents[0]
+        assert dx is not None
+        dx = dx.to(out.dtype)
+        omega = _angular(cycles, period, out.dtype)
+        slope = _project(dx, omega)
+        sin, cos = out.unflatten(-1, (-1, 2)).unbind(-1)
+        return torch.stack([slope * cos, -slope * sin], -1).flatten(-2)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Tensor, int]:
+        x, cycles, period, harmonics, dtype = args
+        if in_dims[1] is None and in_dims[2] is None:
+            assert in_dims[0] is not None
+            return _SinCos.apply(x.movedim(in_dims[0], 0), cycles, period, harmonics, dtype), 0
+
+        def item(value: Any, axis: int | None, i: int) -> Any:
+            return value if axis is None else value.select(axis, i)
+
+        rows = [
+            _SinCos.apply(
+                item(x, in_dims[0], i),
+                item(cycles, in_dims[1], i),
+                item(period, in_dims[2], i),
+                harmonics,
+                dtype,
+            )
+            for i in range(info.batch_size)
+        ]
+        return torch.stack(rows), 0
+
+
+def _project(x: Tensor, vectors: Tensor) -> Tensor:
+    """Return x · v for every vector, summed axis by axis.
+
+    A matrix product would do, but orders its sums differently at the edge of a batch: here each
+    row's bits depend on that row alone.
+
+    Args:
+        x: shape ``(..., d)``.
+        vectors: ``(d, k)`` for frequencies on each axis by itself, or ``(1, M, d)``.
+
+    Returns:
+        Shape ``(..., d k)`` or ``(..., M)``.
+    """
+    if vectors.ndim == 2:
+        return (x[..., None] * vectors).flatten(-2)
+    columns = vectors[0].unbind(-1)
+    total = x[..., :1] * columns[0]
+    for axis, column in enumerate(columns[1:], start=1):
+        total = total + x[..., axis : axis + 1] * column
+    return total
+
+
+def _waves(x: Tensor, cycles: Tensor, period: Tensor | None, dtype: torch.dtype) -> Tensor:
+    """Features of ``(N, d)`` coordinates for any ladder, in blocks."""
+    number = cycles.numel() if cycles.ndim == 2 else cycles.shape[1]
+    out = empty((len(x), number, 2), dtype, x.device)
+    values = _CPU_VALUES if x.device.type == "cpu" else _GPU_VALUES
+    rows = max(1, values // max(1, number))
+    for start in range(0, len(x), rows):
+        block = x[start : start + rows].to(torch.float64)
+        if period is not None:
+            block = fold(block, period) / period
+        turns = _project(block, cycles)
+        turns.sub_(turns.round()).mul_(math.tau)
+        angle = turns.to(dtype)
+        out[start : start + rows, :, 0] = torch.sin(angle)
+        out[start : start + rows, :, 1] = torch.cos(angle)
+    return out.flatten(1)
+
+
+def _harmonics(x: Tensor, period: Tensor | None, k: int) -> Tensor:
+    """float32 features of ``(N, d)`` coordinates for the harmonics 1 … k, by doubling."""
+    assert period is not None
+    d = x.shape[-1]
+    out = empty((len(x) * d, k), torch.complex64, x.device)
+    # N·d angles, one row of features each
+    turns = (fold(x.to(torch.float64), period) / period).flatten()
+    rows = _CPU_ROWS_HARMONIC if x.device.type == "cpu" else max(1, _GPU_VALUES // k)
+    for start in range(0, len(turns), rows):
+        block, target = turns[start : start + rows], out[start : start + rows]
+        target[:, 0] = _unit(block, 1)[1]
+        done = 1
+        while done < k:
+            more = min(done, k - done)
+            factor = _unit(block, done)[0]
+            torch.mul(target[:, :more], factor[:, None], out=target[:, done : done + more])
+            done *= 2
+    return torch.view_as_real(out).reshape(len(x), 2 * d * k)
+
+
+def _unit(turns: Tensor, multiple: int) -> tuple[Tensor, Tensor]:
+    """Return e^(-iφ) and sin φ + i cos φ for φ = 2π · multiple · turns, as complex64.
+
+    For a power of two ``multiple * turns`` is exact.
+    """
+    angle = turns * multiple
+    angle = angle.sub_(angle.round()).mul_(math.tau)
+    sin, cos = torch.sin(angle).float(), torch.cos(angle).float()
+    return torch.complex(cos, -sin), torch.complex(sin, cos)

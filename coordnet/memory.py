@@ -1,0 +1,43 @@
+"""Large buffers whose first use is cheap."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+__all__ = ["empty"]
+
+_LARGE = 4 << 20
+_NUMPY = {
+    torch.float32: np.float32,
+    torch.float64: np.float64,
+    torch.complex64: np.complex64,
+    torch.complex128: np.complex128,
+    torch.bfloat16: np.uint16,
+    torch.int64: np.int64,
+    torch.int32: np.int32,
+    torch.uint8: np.uint8,
+}
+
+
+def empty(shape: Sequence[int], dtype: torch.dtype, device: torch.device | str = "cpu") -> Tensor:
+    """Return an uninitialised tensor, as `torch.empty` does.
+
+    On a CPU, above 4 MB, the memory comes from NumPy, which asks Linux for huge pages: a fresh
+    33 MB buffer then costs 16 page faults instead of 8192. (Measured on two cores: filling it
+    takes 0.7 ms against 8 ms.)
+    """
+    device = torch.device(device)
+    size = math.prod(shape) * dtype.itemsize
+    if (
+        device.type != "cpu"
+        or size < _LARGE
+        or dtype not in _NUMPY
+        or torch.compiler.is_compiling()
+    ):
+        return torch.empty(tuple(shape), dtype=dtype, device=device)
+    return torch.from_numpy(np.empty(tuple(shape), _NUMPY[dtype])).view(dtype)
