@@ -15,6 +15,7 @@ The float32 product ``x * frequency`` is wrong before any sine is taken: at 10^4
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -26,6 +27,7 @@ from ..memory import empty
 __all__ = ["encode", "fold"]
 
 _CPU_ROWS_HARMONIC = 8192
+_SERIAL = 32_767  # PyTorch runs an operation on fewer than 32,768 elements in one piece
 _CPU_VALUES = 1 << 17
 _GPU_VALUES = 1 << 24
 
@@ -68,8 +70,15 @@ def encode(x: Tensor, cycles: Tensor, period: Tensor | None, harmonics: int = 0)
         dtype = torch.float32
     else:
         dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
-    with torch.autocast(device.type, enabled=False):
+    with _no_autocast(device):
         return _SinCos.apply(x, cycles, period, harmonics, dtype)  # type: ignore[no-any-return]
+
+
+def _no_autocast(device: torch.device) -> AbstractContextManager[Any]:
+    """Keep float32 and float64 as they are, on devices that have an autocast (meta has none)."""
+    if torch.amp.is_autocast_available(device.type):
+        return torch.autocast(device.type, enabled=False)
+    return nullcontext()
 
 
 def _angular(cycles: Tensor, period: Tensor | None, dtype: torch.dtype) -> Tensor:
@@ -91,7 +100,7 @@ class _SinCos(torch.autograd.Function):
         x: Tensor, cycles: Tensor, period: Tensor | None, harmonics: int, dtype: torch.dtype
     ) -> Tensor:
         flat = x.reshape(-1, x.shape[-1])
-        if harmonics and dtype == torch.float32:
+        if 0 < harmonics <= _SERIAL and dtype == torch.float32:
             out = _harmonics(flat, period, harmonics)
         else:
             out = _waves(flat, cycles, period, dtype)
@@ -112,7 +121,7 @@ class _SinCos(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         out, cycles, period = ctx.saved_tensors
         (grad,) = grads
-        with torch.autocast(grad.device.type, enabled=False):
+        with _no_autocast(grad.device):
             grad_sin, grad_cos = grad.unflatten(-1, (-1, 2)).unbind(-1)
             sin, cos = out.unflatten(-1, (-1, 2)).unbind(-1)
             slope = grad_sin * cos - grad_cos * sin
@@ -199,22 +208,31 @@ def _waves(x: Tensor, cycles: Tensor, period: Tensor | None, dtype: torch.dtype)
 
 
 def _harmonics(x: Tensor, period: Tensor | None, k: int) -> Tensor:
-    """float32 features of ``(N, d)`` coordinates for the harmonics 1 … k, by doubling."""
+    """float32 features of ``(N, d)`` coordinates for the harmonics 1 … k, by doubling.
+
+    Complex products round differently in PyTorch's vectorised loop and in its remainder. On a
+    CPU they are therefore taken in pieces of whole rows that are too small to be split among
+    threads: a row's bits depend neither on its place in the batch nor on the thread count.
+    """
     assert period is not None
     d = x.shape[-1]
     out = empty((len(x) * d, k), torch.complex64, x.device)
     # N·d angles, one row of features each
     turns = (fold(x.to(torch.float64), period) / period).flatten()
-    rows = _CPU_ROWS_HARMONIC if x.device.type == "cpu" else max(1, _GPU_VALUES // k)
+    on_cpu = x.device.type == "cpu"
+    rows = _CPU_ROWS_HARMONIC if on_cpu else max(1, _GPU_VALUES // k)
+    piece = max(1, _SERIAL // k) if on_cpu else rows
+    powers = [1 << j for j in range(max(1, (k - 1).bit_length()))]
     for start in range(0, len(turns), rows):
         block, target = turns[start : start + rows], out[start : start + rows]
-        target[:, 0] = _unit(block, 1)[1]
-        done = 1
-        while done < k:
-            more = min(done, k - done)
-            factor = _unit(block, done)[0]
-            torch.mul(target[:, :more], factor[:, None], out=target[:, done : done + more])
-            done *= 2
+        units = [_unit(block, power) for power in powers]
+        target[:, 0] = units[0][1]
+        for first in range(0, len(block), piece):
+            some = slice(first, first + piece)
+            for done, (factor, _) in zip(powers, units, strict=True):
+                more = min(done, k - done)
+                known, new = target[some, :more], target[some, done : done + more]
+                torch.mul(known, factor[some, None], out=new)
     return torch.view_as_real(out).reshape(len(x), 2 * d * k)
 
 
