@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -129,9 +130,7 @@ class FourierFeatures(Encoding):
         k = _check_k(k, "frequencies")
         C = positive_number("C", C, "The Transformer's value is 10000.0.")
         each = _per_axis("scale", scale, self.in_dim)
-        if not math.isfinite(C ** (-(k - 1) / k)):
-            refuse("C must leave the frequencies finite", f"C={C!r}", "Pass C=10000.0, say.")
-        cycles = ladders.geometric(k, C) * torch.tensor(each, dtype=torch.float64)[:, None]
+        cycles = ladders.geometric(k, C) * _constant(each)[:, None]
         self._set("geometric", cycles, None, include_input, k=k, C=C, scale=_plain(each))
         return self
 
@@ -167,11 +166,13 @@ class FourierFeatures(Encoding):
         k = _check_k(k, "frequencies")
         sigma = positive_number("sigma", sigma, "On the unit square 10 to 30 suits pictures.")
         seed = integer_at_least(0, "seed", seed, "Pass seed=0, say.")
+        if seed >= 1 << 64:
+            refuse("seed must be below 2^64", f"seed={seed}", "Pass seed=0, say.")
         if period is None:
             each, cycles = None, ladders.gaussian(self.in_dim, k, sigma, seed)
         else:
             each = _per_axis("period", period, self.in_dim)
-            spread = sigma * torch.tensor(each, dtype=torch.float64)
+            spread = sigma * _constant(each)
             cycles = ladders.integer_gaussian(self.in_dim, k, spread, seed)
         plain = None if each is None else _plain(each)
         self._set(
@@ -223,6 +224,13 @@ class FourierFeatures(Encoding):
         include_input: bool,
         **settings: Any,
     ) -> None:
+        if not cycles.is_meta and not bool(cycles.isfinite().all()):
+            named = {**settings, "period": each} if each else settings
+            refuse(
+                f"the frequencies of {ladder!r} must be finite in float64",
+                ", ".join(f"{key}={value!r}" for key, value in named.items()),
+                "Pass settings of a moderate size.",
+            )
         self.ladder = ladder
         self.include_input = bool(include_input)
         self._settings = settings
@@ -231,7 +239,7 @@ class FourierFeatures(Encoding):
         if each is None:
             self.period = None
         else:
-            self.register_constant("period", torch.tensor(each, dtype=torch.float64))
+            self.register_constant("period", _constant(each))
             if not self.include_input:
                 self.periods = each
 
@@ -300,13 +308,18 @@ def _without_input(encoding: FourierFeatures) -> FourierFeatures:
     return bare
 
 
+def _constant(values: Sequence[float]) -> Tensor:
+    """Return float64 numbers on the CPU, whatever the default device is."""
+    return torch.tensor(values, dtype=torch.float64, device="cpu")
+
+
 def _check_k(k: int, what: str) -> int:
     return integer_at_least(1, "k", k, f"Pass k=1 or more {what}; raw x is `Identity`.")
 
 
 def _per_axis(name: str, value: Period, in_dim: int) -> tuple[float, ...]:
     """Return ``value`` as one float per axis."""
-    if isinstance(value, Tensor):
+    if isinstance(value, (Tensor, np.ndarray)):
         value = value.tolist()
     remedy = f"Pass one number, or {in_dim} of them."
     if isinstance(value, Sequence) and not isinstance(value, str):

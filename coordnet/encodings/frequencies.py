@@ -35,9 +35,11 @@ def geometric(k: int, C: float) -> Tensor:
 
     With d = 2k features these are the Transformer's frequencies C^(-2i/d).
     """
-    return torch.tensor(
-        [C ** (-i / k) / math.tau for i in range(k)], dtype=torch.float64, device=_CPU
-    )
+    try:
+        cycles = [C ** (-i / k) / math.tau for i in range(k)]
+    except OverflowError:
+        return refuse("C must leave the frequencies finite", f"C={C!r}", "Pass C=10000.0, say.")
+    return torch.tensor(cycles, dtype=torch.float64, device=_CPU)
 
 
 def lattice(in_dim: int, k: int) -> Tensor:
