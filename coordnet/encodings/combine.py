@@ -78,7 +78,7 @@ class Normalized(Encoding):
     ) -> None:
         super().__init__(encoding.in_dim)
         self.encoding = encoding
-        low, high = (torch.as_tensor(v, dtype=torch.float64).cpu() for v in (lower, upper))
+        low, high = (torch.as_tensor(v, dtype=torch.float64, device="cpu") for v in (lower, upper))
         for name, bound in (("lower", low), ("upper", high)):
             if bound.shape != (self.in_dim,) or not bool(bound.isfinite().all()):
                 refuse(
@@ -183,7 +183,10 @@ class Concat(Encoding):
     def _period(self, axis: int) -> float | None:
         """The period of an axis, where every encoding of it repeats with the same one."""
         found = {
-            part.periods[columns.index(axis)] for part, columns in self._parts() if axis in columns
+            period
+            for part, columns in self._parts()
+            for period, column in zip(part.periods, columns, strict=True)
+            if column == axis
         }
         return found.pop() if len(found) == 1 else None
 
@@ -238,11 +241,11 @@ def build_encoding(spec: Any) -> Encoding:
         known = ", ".join([*ENCODINGS, *COMBINATORS])
         refuse("an encoding's name must be in the table", repr(name)[:80], f"Known: {known}.")
     settings = {key: value for key, value in spec.items() if key != "name"}
-    if "encoding" in settings:
-        settings["encoding"] = build_encoding(settings["encoding"])
-    if "encodings" in settings:
-        settings["encodings"] = [build_encoding(each) for each in settings["encodings"]]
     try:
+        if "encoding" in settings:
+            settings["encoding"] = build_encoding(settings["encoding"])
+        if "encodings" in settings:
+            settings["encodings"] = [build_encoding(each) for each in settings["encodings"]]
         return table[name](**settings)
     except InputError:
         raise
