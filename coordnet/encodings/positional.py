@@ -56,6 +56,7 @@ class SinusoidalPositionalEncoding(nn.Module):
         Returns:
             Shape ``(*positions.shape, d)``; float64 for float64 positions, else float32.
         """
+        _check_tensor(positions)
         return self.features(positions[..., None])
 
     def table(self, n: int, start: int = 0) -> Tensor:
@@ -78,13 +79,13 @@ class SinusoidalPositionalEncoding(nn.Module):
             positions: the tokens' positions, a shape that broadcasts to ``(..., n)``; counted
                 from ``start`` where None.
             start: position of the first token (for decoding piece by piece).
+
+        Raises:
+            InputError: tokens or positions of another shape, or both positions and a start.
         """
-        if tokens.ndim < 2 or tokens.shape[-1] != self.d or not tokens.is_floating_point():
-            refuse(
-                f"tokens must be floating point of shape (..., n, d={self.d})",
-                f"shape {tuple(tokens.shape)}, dtype {tokens.dtype}",
-                "Put the sequence on the axis before the last.",
-            )
+        self._check_tokens(tokens)
+        if positions is not None:
+            self._check_positions(positions, tokens.shape[:-1], start)
         wide = torch.float64 if tokens.dtype == torch.float64 else torch.float32
         if positions is None:
             positions = self._count(tokens.shape[-2], start)
@@ -93,9 +94,53 @@ class SinusoidalPositionalEncoding(nn.Module):
         pe = self.encode(positions).to(tokens.device)
         return (tokens.to(wide) + pe).to(tokens.dtype)
 
+    def _check_tokens(self, tokens: Tensor) -> None:
+        if not isinstance(tokens, Tensor):
+            got = type(tokens).__name__
+        elif tokens.ndim < 2 or tokens.shape[-1] != self.d or not tokens.is_floating_point():
+            got = f"shape {tuple(tokens.shape)}, dtype {tokens.dtype}"
+        else:
+            return
+        refuse(
+            f"tokens must be a floating point tensor of shape (..., n, d={self.d})",
+            got,
+            "Put the sequence on the axis before the last.",
+        )
+
+    @staticmethod
+    def _check_positions(positions: Tensor, rows: torch.Size, start: int) -> None:
+        if start != 0:
+            refuse(
+                "give positions or a start, not both", f"start={start!r}", "Add it to positions."
+            )
+        _check_tensor(positions)
+        shape = tuple(positions.shape)
+        sizes = zip(reversed(shape), reversed(rows), strict=False)
+        if len(shape) > len(rows) or any(a not in (1, b) for a, b in sizes):
+            refuse(
+                f"positions must broadcast to the tokens' {tuple(rows)}",
+                f"shape {shape}",
+                "Pass one position per token.",
+            )
+
     def _count(self, n: int, start: int) -> Tensor:
+        if isinstance(start, bool) or not hasattr(start, "__index__"):
+            refuse(
+                "start must be a whole number",
+                f"start={start!r}",
+                "Real positions go through positions= or encode().",
+            )
         return torch.arange(start, start + n, device=self.features.cycles.device)
 
     def extra_repr(self) -> str:
         """Show the settings in ``print(module)``."""
         return f"d={self.d}, C={self.C}"
+
+
+def _check_tensor(positions: Tensor) -> None:
+    if not isinstance(positions, Tensor):
+        refuse(
+            "positions must be a torch tensor",
+            type(positions).__name__,
+            "Pass torch.as_tensor(positions).",
+        )
