@@ -1,0 +1,33 @@
+"""Networks map features to values. Add one: a file here, and its line in NETWORKS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .._lazy import LazyTable, attributes
+
+if TYPE_CHECKING:
+    from .mlp import MLP
+    from .network import Network
+
+__all__ = ["MLP", "NETWORKS", "Network", "build_network"]
+
+# name in specs and on the command line → what builds it
+NETWORKS: LazyTable[Any] = LazyTable(__name__, {"mlp": "mlp:MLP"})
+
+
+def build_network(spec: Any) -> Network:
+    """Build the network that a spec describes; its weights are fresh.
+
+    Args:
+        spec: what `Network.spec` returned.
+
+    Raises:
+        InputError: an unknown name, or settings that the network does not take.
+    """
+    from ..specs import build_from
+
+    return build_from(spec, "network", NETWORKS)
+
+
+__getattr__ = attributes(__name__, {"MLP": "mlp", "Network": "network"})

@@ -1,0 +1,203 @@
+"""A field: an encoding and a network, fitted together to one signal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .constants import ExactConstants
+from .encodings import Encoding, build_encoding
+from .errors import refuse
+from .networks import Network, build_network
+
+__all__ = ["Field"]
+
+Bounds = tuple[Sequence[float] | Tensor, Sequence[float] | Tensor]
+
+
+class Field(ExactConstants):
+    """values(x) = mean + std · network(encoding(x)), for coordinates in their own unit.
+
+    Coordinates. An encoding that knows a period (or counts positions) gets the coordinate
+    untouched, in its own unit and dtype, so that float64 times keep their digits and
+    periodicity stays exact. One that expects the unit cube (Gaussian features without a
+    period, raw coordinates) gets it normalised from ``domain``, the box that holds the
+    coordinates; `fit` measures the box where none is given.
+
+    Values. The network learns (value - mean) / std; `fit` measures both, per value, where they
+    are not set. They are constants, saved with the field.
+
+    The features are cast to the network's dtype; the values come out as float32, or float64
+    where the network is float64.
+
+    Args:
+        encoding: an `Encoding`.
+        network: a `Network`, or any module from ``(..., encoding.out_dim)`` to
+            ``(..., out_dim)``. Only a `Network` can be saved with its spec.
+        domain: (lower bounds, upper bounds), one number per axis each.
+
+    Shape:
+        ``(..., encoding.in_dim)`` to ``(..., network.out_dim)``.
+
+    Raises:
+        InputError: sizes that do not fit together.
+
+    Example:
+        >>> encoding = FourierFeatures(in_dim=1, k=16)
+        >>> field = Field(encoding, MLP(encoding.out_dim, out_dim=1))
+    """
+
+    encoding: Encoding
+    value_mean: Tensor
+    value_std: Tensor
+
+    def __init__(
+        self, encoding: Encoding, network: nn.Module, domain: Bounds | None = None
+    ) -> None:
+        super().__init__()
+        if not isinstance(encoding, Encoding):
+            refuse(
+                "a Field's encoding must be an Encoding",
+                type(encoding).__name__,
+                "Subclass coordnet.encodings.Encoding, or use Identity and your own network.",
+            )
+        takes = getattr(network, "in_dim", encoding.out_dim)
+        if takes != encoding.out_dim:
+            refuse(
+                "the network's in_dim must be the encoding's out_dim",
+                f"in_dim={takes} and out_dim={encoding.out_dim}",
+                "Pass encoding.out_dim to the network.",
+            )
+        self.encoding = encoding
+        self.network = network
+        self.domain: tuple[list[float], list[float]] | None = None
+        self.standardised = False
+        size = getattr(network, "out_dim", 1)
+        self.register_constant("value_mean", torch.zeros(size))
+        self.register_constant("value_std", torch.ones(size))
+        if domain is not None:
+            self.set_domain(*domain)
+
+    @property
+    def in_dim(self) -> int:
+        """Number of coordinates."""
+        return self.encoding.in_dim
+
+    @property
+    def out_dim(self) -> int:
+        """Number of values."""
+        return len(self.value_mean)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Dtype of the network's parameters."""
+        for parameter in self.network.parameters():
+            if parameter.is_floating_point():
+                return parameter.dtype
+        return torch.get_default_dtype()
+
+    def set_domain(self, lower: Sequence[float] | Tensor, upper: Sequence[float] | Tensor) -> None:
+        """State the box of the coordinates, once, before the field is fitted.
+
+        Args:
+            lower: lower bounds, one per axis, in the coordinates' own unit.
+            upper: upper bounds.
+        """
+        if self.domain is not None:
+            refuse("a field's domain is set once", f"{self.domain}", "Build a new field.")
+        low, high = (torch.as_tensor(v, dtype=torch.float64).cpu() for v in (lower, upper))
+        for bound in (low, high):
+            if bound.shape != (self.in_dim,):
+                refuse(
+                    f"a domain's bounds are {self.in_dim} numbers, one per axis",
+                    f"{bound.tolist()}",
+                    "Pass (lower, upper).",
+                )
+        home = next((each.device for each in self.parameters()), torch.device("cpu"))
+        self.encoding = self.encoding.on_domain(low, high).to(home)
+        self.domain = (low.tolist(), high.tolist())
+
+    def set_values(self, mean: Tensor, std: Tensor) -> None:
+        """State the mean and the scale of the values, one number per value or one for all.
+
+        Args:
+            mean: what is subtracted before the network learns.
+            std: what the values are divided by then; 0 (a constant value) counts as 1.
+        """
+        mean, std = (
+            torch.as_tensor(v, dtype=torch.float64).to(self.value_mean.device).expand(self.out_dim)
+            for v in (mean, std)
+        )
+        if not bool((mean.isfinite() & std.isfinite() & (std >= 0)).all()):
+            refuse(
+                "mean and std of the values must be finite, std at least 0",
+                f"mean={mean.tolist()}, std={std.tolist()}",
+                "Drop samples that are NaN or infinite.",
+            )
+        self.value_mean.copy_(mean)
+        self.value_std.copy_(torch.where(std > 0, std, 1.0))
+        self.standardised = True
+
+    def prepare(self, coordinates: Tensor, values: Tensor) -> None:
+        """Measure the domain and the values' mean and std, where they are not set yet."""
+        if self.domain is None:
+            flat = coordinates.reshape(-1, self.in_dim)
+            self.set_domain(flat.amin(0), flat.amax(0))
+        if not self.standardised:
+            flat = values.reshape(-1, self.out_dim).to(torch.float64)
+            self.set_values(flat.mean(0), flat.std(0, correction=0))
+
+    def encode(self, x: Tensor) -> Tensor:
+        """Return the features of ``x`` in the network's dtype."""
+        return self.encoding(x).to(self.dtype)
+
+    def destandardise(self, output: Tensor) -> Tensor:
+        """Return the values that belong to the network's output."""
+        wide = torch.promote_types(output.dtype, torch.float32)
+        std, mean = (v.to(output.device, wide) for v in (self.value_std, self.value_mean))
+        return output.to(wide) * std + mean
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the values at the coordinates ``x``."""
+        return self.destandardise(self.network(self.encode(x)))
+
+    def spec(self) -> dict[str, Any]:
+        """Return everything but the tensors, as plain JSON values.
+
+        Raises:
+            InputError: where the network is no `Network` and so cannot be described.
+        """
+        if not isinstance(self.network, Network):
+            refuse(
+                "only a field whose network is a coordnet Network can be described",
+                type(self.network).__name__,
+                "Subclass coordnet.networks.Network, or save state_dict() yourself.",
+            )
+        return {
+            "encoding": self.encoding.spec(),
+            "network": self.network.spec(),
+            "domain": self.domain,
+            "standardised": self.standardised,
+        }
+
+    @classmethod
+    def from_spec(cls, spec: Any) -> Field:
+        """Build a field with fresh weights from what `spec` returned.
+
+        Raises:
+            InputError: where it is no such thing.
+        """
+        if not isinstance(spec, dict) or not {"encoding", "network"} <= spec.keys():
+            refuse(
+                "a field's spec has an encoding and a network",
+                repr(spec)[:80],
+                "Save the field again.",
+            )
+        field = cls(build_encoding(spec["encoding"]), build_network(spec["network"]))
+        domain = spec.get("domain")
+        field.domain = None if domain is None else (list(domain[0]), list(domain[1]))
+        field.standardised = bool(spec.get("standardised", False))
+        return field

@@ -1,0 +1,111 @@
+"""The multilayer perceptron."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ..errors import integer_at_least, refuse
+from .network import Network
+
+__all__ = ["ACTIVATIONS", "MLP"]
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "silu": F.silu,
+    "tanh": torch.tanh,
+}
+
+
+class MLP(Network):
+    """Linear layers with an activation between them.
+
+    The layers: ``Linear(in_dim, hidden_dim)``, then ``num_hidden_layers - 1`` times
+    ``Linear(hidden_dim, hidden_dim)``, each followed by the activation, then
+    ``Linear(hidden_dim, out_dim)``: num_hidden_layers + 1 linear layers in all.
+    ``num_hidden_layers=0`` is one linear layer.
+
+    Weights start as U(±sqrt(6 / fan_in)) (He et al., 2015; the last layer at
+    U(±sqrt(3 / fan_in))), biases as U(±1/sqrt(fan_in)).
+
+    Args:
+        in_dim: number of features in, the encoding's ``out_dim``.
+        out_dim: number of values out.
+        hidden_dim: width of the hidden layers.
+        num_hidden_layers: number of hidden activations, 0 or more.
+        activation: one of `ACTIVATIONS`.
+        seed: start values come from this seed, and PyTorch's global generator is not touched;
+            None draws them from the global generator, as `torch.nn.Linear` does.
+
+    Shape:
+        ``(..., in_dim)`` to ``(..., out_dim)``.
+
+    Raises:
+        InputError: a size that is too small, or an unknown activation.
+    """
+
+    def __init__(
+        self,
+        in_dim: int,
+        out_dim: int = 1,
+        hidden_dim: int = 256,
+        num_hidden_layers: int = 3,
+        activation: str = "relu",
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(in_dim, out_dim)
+        self.hidden_dim = integer_at_least(1, "hidden_dim", hidden_dim, "256 is usual.")
+        self.num_hidden_layers = integer_at_least(
+            0, "num_hidden_layers", num_hidden_layers, "Pass 0 for one linear layer."
+        )
+        if activation not in ACTIVATIONS:
+            refuse(
+                f"activation must be one of {', '.join(ACTIVATIONS)}",
+                f"activation={activation!r}",
+                "Choose one of them.",
+            )
+        self.activation = activation
+        sizes = [self.in_dim, *[self.hidden_dim] * self.num_hidden_layers, self.out_dim]
+        generator = None if seed is None else torch.Generator().manual_seed(seed)
+        self.layers = nn.ModuleList(
+            _linear(fan_in, fan_out, 6.0 if i < self.num_hidden_layers else 3.0, generator)
+            for i, (fan_in, fan_out) in enumerate(zip(sizes, sizes[1:], strict=False))
+        )
+
+    def spec(self) -> dict[str, Any]:
+        """Return the settings as plain JSON values."""
+        return {
+            "name": "mlp",
+            "in_dim": self.in_dim,
+            "out_dim": self.out_dim,
+            "hidden_dim": self.hidden_dim,
+            "num_hidden_layers": self.num_hidden_layers,
+            "activation": self.activation,
+        }
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Return the values of ``features``."""
+        activate = ACTIVATIONS[self.activation]
+        h = features
+        for layer in self.layers[:-1]:
+            h = activate(layer(h))
+        return self.layers[-1](h)
+
+
+def _linear(fan_in: int, fan_out: int, gain: float, generator: torch.Generator | None) -> nn.Linear:
+    """Return a linear layer with weights in U(±sqrt(gain / fan_in))."""
+    layer = nn.Linear(fan_in, fan_out, device="meta").to_empty(device=torch.get_default_device())
+    with torch.no_grad():
+        for parameter, bound in (
+            (layer.weight, math.sqrt(gain / fan_in)),
+            (layer.bias, math.sqrt(1 / fan_in)),
+        ):
+            start = torch.empty(parameter.shape, dtype=parameter.dtype, device="cpu")
+            parameter.copy_(start.uniform_(-bound, bound, generator=generator))
+    return layer

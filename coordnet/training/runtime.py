@@ -1,0 +1,70 @@
+"""What a fit runs on: device and precision, chosen sensibly and stated."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from ..errors import refuse
+
+__all__ = ["choose_device", "choose_precision", "fast_bf16"]
+
+_WIDE = 96
+
+
+def choose_device(name: str = "auto") -> torch.device:
+    """Return the device that ``name`` means: "auto" is CUDA, else MPS, else the CPU.
+
+    Raises:
+        InputError: an unknown device, or one that this machine lacks.
+    """
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        return refuse("device must be a torch device", f"device={name!r}", "Pass auto or cpu.")
+    present = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available()
+        and (device.index is None or device.index < torch.cuda.device_count()),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if not present.get(device.type, False):
+        have = ", ".join(kind for kind, there in present.items() if there)
+        refuse("the device must be there", f"device={name!r}", f"This machine has: {have}.")
+    return device
+
+
+def fast_bf16(device: torch.device) -> bool:
+    """Whether matrix products in bf16 are much faster than in float32 on ``device``."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_capability(device) >= (8, 0)
+    if device.type != "cpu":
+        return False
+    capabilities = getattr(torch.cpu, "get_capabilities", None)
+    if capabilities is not None:
+        found = capabilities()
+        return bool(found.get("amx_bf16") or found.get("avx512_bf16"))
+    probes = ("_is_amx_tile_supported", "_is_avx512_bf16_supported")  # torch below 2.10
+    return any(getattr(torch.cpu, probe, lambda: False)() for probe in probes)
+
+
+def choose_precision(precision: str, device: torch.device, module: nn.Module) -> str:
+    """Return "bf16" (autocast) or the name of the module's own dtype.
+
+    "auto" takes bf16 where the device is fast at it and the module is float32 with a linear
+    layer at least 96 wide on both sides: narrower ones gain no time and lose digits.
+    """
+    weights = [p for p in module.parameters() if p.is_floating_point()]
+    own = str(weights[0].dtype if weights else torch.get_default_dtype()).removeprefix("torch.")
+    if precision == "bf16":
+        return "bf16"
+    wide = any(
+        isinstance(part, nn.Linear) and min(part.weight.shape) >= _WIDE for part in module.modules()
+    )
+    if precision == "auto" and own == "float32" and wide and fast_bf16(device):
+        return "bf16"
+    return own
