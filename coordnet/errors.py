@@ -37,9 +37,7 @@ def integer_at_least(minimum: int, name: str, value: object, remedy: str) -> int
     except AttributeError:
         number = None
     if number is None or number < minimum:
-        refuse(
-            f"{name} must be a whole number of at least {minimum}", f"{name}={value!r}", remedy
-        )
+        refuse(f"{name} must be a whole number of at least {minimum}", f"{name}={value!r}", remedy)
     return number
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -75,7 +76,7 @@ class MLP(Network):
         generator = None if seed is None else torch.Generator().manual_seed(seed)
         self.layers = nn.ModuleList(
             _linear(fan_in, fan_out, 6.0 if i < self.num_hidden_layers else 3.0, generator)
-            for i, (fan_in, fan_out) in enumerate(zip(sizes, sizes[1:], strict=False))
+            for i, (fan_in, fan_out) in enumerate(itertools.pairwise(sizes))
         )
 
     def spec(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from .._lazy import attributes
 
 if TYPE_CHECKING:
     from .config import FitConfig
-    from .fit import fit
+    from .loop import fit
     from .result import FitResult, HistoryPoint, NonFiniteLossError
     from .runtime import choose_device, choose_precision
 
@@ -26,7 +26,7 @@ __getattr__ = attributes(
     __name__,
     {
         "FitConfig": "config",
-        "fit": "fit",
+        "fit": "loop",
         "FitResult": "result",
         "HistoryPoint": "result",
         "NonFiniteLossError": "result",
