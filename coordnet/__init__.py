@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ._lazy import attributes
 
 if TYPE_CHECKING:
+    from .datasets import Image, Table, read_image, read_table, write_image, write_table
     from .encodings import (
         Concat,
         Encoding,
@@ -17,10 +18,34 @@ if TYPE_CHECKING:
     )
     from .errors import InputError
     from .field import Field
+    from .grids import pixel_centres
+    from .metrics import mse, psnr, rmse
     from .networks import MLP, Network
-    from .training import FitConfig, FitResult, NonFiniteLossError, fit
+    from .rendering import render_image
+    from .saving import load, save
+    from .training import FitConfig, FitResult, NonFiniteLossError, fit, fit_linear
 
 __version__ = "0.1.0"
+
+_WHERE = {
+    "datasets": ("Image", "Table", "read_image", "read_table", "write_image", "write_table"),
+    "encodings": (
+        "Concat",
+        "Encoding",
+        "FourierFeatures",
+        "Identity",
+        "Normalized",
+        "SinusoidalPositionalEncoding",
+    ),
+    "errors": ("InputError",),
+    "field": ("Field",),
+    "grids": ("pixel_centres",),
+    "metrics": ("mse", "psnr", "rmse"),
+    "networks": ("MLP", "Network"),
+    "rendering": ("render_image",),
+    "saving": ("load", "save"),
+    "training": ("FitConfig", "FitResult", "NonFiniteLossError", "fit", "fit_linear"),
+}
 
 __all__ = [
     "MLP",
@@ -31,32 +56,29 @@ __all__ = [
     "FitResult",
     "FourierFeatures",
     "Identity",
+    "Image",
     "InputError",
     "Network",
     "NonFiniteLossError",
     "Normalized",
     "SinusoidalPositionalEncoding",
+    "Table",
     "__version__",
     "fit",
+    "fit_linear",
+    "load",
+    "mse",
+    "pixel_centres",
+    "psnr",
+    "read_image",
+    "read_table",
+    "render_image",
+    "rmse",
+    "save",
+    "write_image",
+    "write_table",
 ]
 
 __getattr__ = attributes(
-    __name__,
-    {
-        **dict.fromkeys(
-            (
-                "Concat",
-                "Encoding",
-                "FourierFeatures",
-                "Identity",
-                "Normalized",
-                "SinusoidalPositionalEncoding",
-            ),
-            "encodings",
-        ),
-        **dict.fromkeys(("MLP", "Network"), "networks"),
-        **dict.fromkeys(("FitConfig", "FitResult", "NonFiniteLossError", "fit"), "training"),
-        "Field": "field",
-        "InputError": "errors",
-    },
+    __name__, {name: module for module, names in _WHERE.items() for name in names}
 )

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["empty"]
+__all__ = ["empty", "rows_within"]
 
 _LARGE = 4 << 20
 _NUMPY = {
@@ -41,3 +41,8 @@ def empty(shape: Sequence[int], dtype: torch.dtype, device: torch.device | str =
     ):
         return torch.empty(tuple(shape), dtype=dtype, device=device)
     return torch.from_numpy(np.empty(tuple(shape), _NUMPY[dtype])).view(dtype)
+
+
+def rows_within(values_per_row: int, most: int = 16_384) -> int:
+    """Return how many rows to take at once, at most ``most``, to stay within 16 MB of float32."""
+    return max(1, min(most, (1 << 22) // max(1, values_per_row)))

@@ -1,0 +1,44 @@
+"""Readers: files in, coordinates and values out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._lazy import attributes
+
+if TYPE_CHECKING:
+    from .images import Image, check_output, read_image, write_image
+    from .sampling import (
+        describe_periods,
+        grid_step,
+        nyquist_harmonic,
+        nyquist_warning,
+        uniform_step,
+    )
+    from .tables import Table, read_table, write_table
+
+_WHERE = {
+    **dict.fromkeys(("Image", "check_output", "read_image", "write_image"), "images"),
+    **dict.fromkeys(
+        ("describe_periods", "grid_step", "nyquist_harmonic", "nyquist_warning", "uniform_step"),
+        "sampling",
+    ),
+    **dict.fromkeys(("Table", "read_table", "write_table"), "tables"),
+}
+
+__all__ = [
+    "Image",
+    "Table",
+    "check_output",
+    "describe_periods",
+    "grid_step",
+    "nyquist_harmonic",
+    "nyquist_warning",
+    "read_image",
+    "read_table",
+    "uniform_step",
+    "write_image",
+    "write_table",
+]
+
+__getattr__ = attributes(__name__, _WHERE)

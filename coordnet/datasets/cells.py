@@ -10,8 +10,8 @@ from typing import NoReturn
 
 import numpy as np
 
-from coordnet.datasets.delimited import TextForm
-from coordnet.errors import refuse
+from ..errors import refuse
+from .delimited import TextForm
 
 __all__ = ["MISSING", "NumberReader", "is_missing", "looks_numeric"]
 

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
-from coordnet.errors import refuse
+from ..errors import refuse
 
 __all__ = ["TextForm", "find_form", "mend_name", "read_rows"]
 

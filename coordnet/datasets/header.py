@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from coordnet.datasets.cells import is_missing, looks_numeric
-from coordnet.datasets.delimited import mend_name
-from coordnet.errors import refuse
+from ..errors import refuse
+from .cells import is_missing, looks_numeric
+from .delimited import mend_name
 
 __all__ = ["find_column", "is_header", "number_columns", "take_header"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coordnet.datasets.image_checks import refuse_file
+from .image_checks import refuse_file
 
 __all__ = ["Image", "image_from_samples"]
 

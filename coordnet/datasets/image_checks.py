@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from coordnet.errors import refuse
+from ..errors import refuse
 
 __all__ = [
     "MAX_PIXELS",

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from coordnet.datasets.image_checks import refuse_file
+from ..files import write_atomic
+from .image_checks import refuse_file
 
 __all__ = ["check_output", "is_lossy", "write_image"]
 
@@ -149,7 +148,15 @@ def write_image(
             f"{values.shape[1]} x {values.shape[0]} pixels: {error}",
             "Choose another format: .png or .tif.",
         )
-    _replace(path, data)
+    try:
+        write_atomic(path, data)
+    except OSError as error:
+        refuse_file(
+            path,
+            "a picture must be written to a disk with room for it",
+            f"{error.strerror or error} ({len(data):,} bytes)",
+            "Free some space or choose another folder.",
+        )
 
 
 def _samples(path: Path, values: np.ndarray, bit_depth: int) -> np.ndarray:
@@ -176,7 +183,7 @@ def _samples(path: Path, values: np.ndarray, bit_depth: int) -> np.ndarray:
 def _encoded(suffix: str, pixels: np.ndarray, quality: int) -> bytes:
     height, width, channels = pixels.shape
     if suffix == ".png" and pixels.dtype == np.uint16 and channels > 1:
-        from coordnet.datasets.image_png16 import encode
+        from .image_png16 import encode
 
         return encode(pixels)
     import imageio.v3 as iio
@@ -195,24 +202,3 @@ def _encoded(suffix: str, pixels: np.ndarray, quality: int) -> bytes:
             "<bytes>", frame, extension=suffix, plugin="pillow", is_batch=False, **options
         )
     return bytes(data) if data is not None else b""
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write beside the target and rename, so that no reader ever sees half a file."""
-    target = Path(os.path.realpath(path))
-    beside = target.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        # Exclusive creation by open() gives the permissions that the umask asks for.
-        with beside.open("xb") as file:
-            file.write(data)
-        os.replace(beside, target)
-    except OSError as error:
-        refuse_file(
-            path,
-            "a picture must be written to a disk with room for it",
-            f"{error.strerror or error} ({len(data):,} bytes)",
-            "Free some space or choose another folder.",
-        )
-    finally:
-        with contextlib.suppress(OSError):
-            beside.unlink()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coordnet.datasets.image_checks import check_size, choose_page, refuse_file
+from .image_checks import check_size, choose_page, refuse_file
 
 __all__ = ["TiffPage", "read_tiff"]
 

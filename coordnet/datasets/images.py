@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from coordnet.datasets.image import Image, image_from_samples
-from coordnet.datasets.image_checks import (
+from ..errors import InputError
+from .image import Image, image_from_samples
+from .image_checks import (
     MAX_PIXELS,
     check_size,
     choose_page,
@@ -27,8 +28,7 @@ from coordnet.datasets.image_checks import (
     refuse_file,
     with_transparent_colour,
 )
-from coordnet.datasets.image_files import check_output, is_lossy, write_image
-from coordnet.errors import InputError
+from .image_files import check_output, is_lossy, write_image
 
 __all__ = [
     "MAX_PIXELS",
@@ -196,7 +196,7 @@ def _read(path: Path, page: int | None, max_pixels: int | None) -> Image:
     if not deep_png:
         pixels, left = _decode(path, index, mode)
     elif frames == 1:
-        from coordnet.datasets.image_png16 import decode
+        from .image_png16 import decode
 
         pixels, left = decode(path.read_bytes()), declared
     else:
@@ -239,7 +239,7 @@ def _decode(path: Path, index: int, mode: str | None) -> tuple[np.ndarray, objec
 
 
 def _read_by_tifffile(path: Path, page: int | None, max_pixels: int | None, why: str) -> Image:
-    from coordnet.datasets.image_tiff import read_tiff
+    from .image_tiff import read_tiff
 
     found = read_tiff(path, page, max_pixels, why)
     return image_from_samples(

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from coordnet.errors import positive_number, refuse
+from ..errors import positive_number, refuse
 
 __all__ = ["describe_periods", "grid_step", "nyquist_harmonic", "nyquist_warning", "uniform_step"]
 

@@ -7,9 +7,8 @@ positions lie.
 
 from __future__ import annotations
 
-import contextlib
+import io
 import os
-import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -18,10 +17,11 @@ from typing import NoReturn
 
 import numpy as np
 
-from coordnet.datasets.cells import NumberReader
-from coordnet.datasets.delimited import find_form, read_rows
-from coordnet.datasets.header import find_column, is_header, number_columns, take_header
-from coordnet.errors import refuse
+from ..errors import refuse
+from ..files import atomic
+from .cells import NumberReader
+from .delimited import find_form, read_rows
+from .header import find_column, is_header, number_columns, take_header
 
 __all__ = ["Table", "read_table", "write_table"]
 
@@ -169,17 +169,13 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, np.ndarray])
         )
     # tolist() gives Python's own numbers, whose repr is the shortest text that reads back equal.
     lists = [array.tolist() for array in arrays.values()]
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with open(temporary, "x", encoding="utf-8", newline="\n") as file:
-            file.write(",".join(map(_quoted, arrays)) + "\n")
-            for row in zip(*lists, strict=True):
-                file.write(",".join(map(repr, row)) + "\n")
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+    with atomic(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="\n", write_through=False)
+        text.write(",".join(map(_quoted, arrays)) + "\n")
+        for row in zip(*lists, strict=True):
+            text.write(",".join(map(repr, row)) + "\n")
+        text.flush()
+        text.detach()
 
 
 def _in_blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:

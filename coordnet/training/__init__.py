@@ -8,6 +8,7 @@ from .._lazy import attributes
 
 if TYPE_CHECKING:
     from .config import FitConfig
+    from .linear import fit_linear
     from .loop import fit
     from .result import FitResult, HistoryPoint, NonFiniteLossError
     from .runtime import choose_device, choose_precision
@@ -20,6 +21,7 @@ __all__ = [
     "choose_device",
     "choose_precision",
     "fit",
+    "fit_linear",
 ]
 
 __getattr__ = attributes(
@@ -27,6 +29,7 @@ __getattr__ = attributes(
     {
         "FitConfig": "config",
         "fit": "loop",
+        "fit_linear": "linear",
         "FitResult": "result",
         "HistoryPoint": "result",
         "NonFiniteLossError": "result",

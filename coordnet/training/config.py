@@ -51,7 +51,7 @@ class FitConfig:
     clamp: bool = False
     batch_size: int | None = None
     block_size: int = 16_384
-    learning_rate: float = 2e-3
+    learning_rate: float = 4e-3
     warmup_steps: int = 20
     final_fraction: float = 0.0
     optimizer: str = "muon"

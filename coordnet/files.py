@@ -1,0 +1,61 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+__all__ = ["atomic", "json_values", "write_atomic", "write_json"]
+
+
+@contextlib.contextmanager
+def atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file beside ``path`` to write to; at the end flush it to disk and rename it.
+
+    A reader, or a crash at any moment, finds the old file or the new one, never a part.
+
+    Raises:
+        OSError: the folder cannot be written to, or the disk is full; nothing is left behind.
+    """
+    target = Path(os.path.realpath(path))  # through a link to the file it names
+    beside = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.tmp")
+    try:
+        # exclusive creation by open() gives the permissions that the umask asks for
+        with open(beside, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise
+
+
+def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write ``data`` to ``path`` through `atomic`."""
+    with atomic(path) as file:
+        file.write(data)
+
+
+def json_values(value: Any) -> Any:
+    """Return ``value`` with every number that JSON lacks (infinity, NaN) as None."""
+    if isinstance(value, dict):
+        return {str(key): json_values(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_values(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def write_json(path: str | os.PathLike[str], value: Any) -> None:
+    """Write ``value`` as JSON text; what JSON cannot hold as a number becomes null."""
+    text = json.dumps(json_values(value), indent=2, allow_nan=False, ensure_ascii=False)
+    write_atomic(path, (text + "\n").encode())

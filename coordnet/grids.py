@@ -1,0 +1,39 @@
+"""Regular grids of coordinates."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+__all__ = ["pixel_centres"]
+
+Box = tuple[tuple[float, float], tuple[float, float]]
+
+
+def pixel_centres(
+    height: int,
+    width: int,
+    rows: slice | None = None,
+    box: Box = ((0.0, 0.0), (1.0, 1.0)),
+) -> Tensor:
+    """Return the coordinates (x, y) of pixel centres, row 0 on top.
+
+    x = (column + ½) / width and y = (row + ½) / height in the unit square, both scaled to
+    ``box``. They are evaluated in float64 and rounded to float32 once.
+
+    Args:
+        height: number of rows of the whole picture.
+        width: number of columns.
+        rows: the rows to return, all where None.
+        box: (x, y) of the upper left corner and of the lower right corner.
+
+    Returns:
+        Shape ``(number of rows, width, 2)``, float32.
+    """
+    (left, top), (right, bottom) = box
+    start, end, _ = (rows or slice(None)).indices(height)
+    column = (torch.arange(width, dtype=torch.float64, device="cpu") + 0.5) / width
+    row = (torch.arange(start, end, dtype=torch.float64, device="cpu") + 0.5) / height
+    x = (left + (right - left) * column).float().expand(len(row), width)
+    y = (top + (bottom - top) * row).float()[:, None].expand(len(row), width)
+    return torch.stack([x, y], -1)
