@@ -42,16 +42,15 @@ class Identity(Encoding):
         """Return the coordinates normalised to the unit cube."""
         return Normalized(self, lower, upper)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return x in the dtype of the features."""
-        self.check_input(x)
-        return x.to(self.feature_dtype(x))
+    def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:
+        """Return x in ``dtype``."""
+        return x.to(dtype)
 
 
 class Normalized(Encoding):
     """An encoding of u = (x - lower) / (upper - lower), which is [0, 1] on the domain.
 
-    The difference is taken in float64, so that Unix seconds keep their digits. Coordinates
+    u is taken in float64 and encoded as such, so that Unix seconds keep their digits. Coordinates
     outside the domain give values outside [0, 1]: nothing is clamped. An axis whose bounds are
     equal is only shifted.
 
@@ -112,12 +111,11 @@ class Normalized(Encoding):
             "upper": upper,
         }
 
-    def forward(self, x: Tensor) -> Tensor:
+    def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:
         """Return the features of the normalised coordinates."""
-        self.check_input(x)
         home = self.lower.device  # the CPU where x's device has no float64
-        unit = (x.to(home, torch.float64) - self.lower) / self.extent
-        return self.encoding(unit.to(self.feature_dtype(x)).to(x.device))
+        unit = (x.to(home).to(torch.float64) - self.lower) / self.extent
+        return self.encoding.features(unit, dtype).to(x.device)
 
 
 class Concat(Encoding):
@@ -208,13 +206,12 @@ class Concat(Encoding):
         parts = [part.on_domain(lower[columns], upper[columns]) for part, columns in self._parts()]
         return Concat(parts, self.axes)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:
         """Return the features of all encodings, in their order."""
-        self.check_input(x)
         if self.axes is None:
-            features = [part(x) for part, _ in self._parts()]
+            features = [part.features(x, dtype) for part, _ in self._parts()]
         else:
-            features = [part(x[..., columns]) for part, columns in self._parts()]
+            features = [part.features(x[..., columns], dtype) for part, columns in self._parts()]
         return torch.cat(features, -1)
 
     def extra_repr(self) -> str:

@@ -52,6 +52,18 @@ class Encoding(ExactConstants):
         """
         return self
 
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the features of ``x``, shape ``(..., in_dim)`` to ``(..., out_dim)``."""
+        self.check_input(x)
+        return self.features(x, self.feature_dtype(x))
+
+    def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:
+        """Return the features of checked coordinates, in the ``dtype`` asked for.
+
+        ``x`` may be wider than the features: its digits count.
+        """
+        raise NotImplementedError
+
     def check_input(self, x: Tensor) -> None:
         """Raise `InputError` unless ``x`` is a real tensor whose last axis is ``in_dim``."""
         name = type(self).__name__

@@ -291,10 +291,9 @@ class FourierFeatures(Encoding):
             return Concat([Normalized(Identity(self.in_dim), lower, upper), bare])
         return self
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the features of ``x``, shape ``(..., in_dim)`` to ``(..., out_dim)``."""
-        self.check_input(x)
-        features = encode(x, self.cycles, self.period, self._harmonics)
+    def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:
+        """Return the features of checked coordinates in ``dtype``."""
+        features = encode(x, self.cycles, self.period, dtype, self._harmonics)
         if self.include_input:
             features = torch.cat([x.to(features.dtype), features], -1)
         return features

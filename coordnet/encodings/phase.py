@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from ..constants import supports_float64
 from ..memory import empty
@@ -48,7 +49,9 @@ def fold(x: Tensor, period: Tensor) -> Tensor:
     return torch.where(rest <= -half, rest + period, rest) + 0.0
 
 
-def encode(x: Tensor, cycles: Tensor, period: Tensor | None, harmonics: int = 0) -> Tensor:
+def encode(
+    x: Tensor, cycles: Tensor, period: Tensor | None, dtype: torch.dtype, harmonics: int = 0
+) -> Tensor:
     """Return sin and cos of 2π(cycles · x / period), side by side, in one tensor.
 
     Args:
@@ -57,21 +60,35 @@ def encode(x: Tensor, cycles: Tensor, period: Tensor | None, harmonics: int = 0)
             for M wave vectors over all axes.
         period: float64, shape ``(d,)``; the cycles are then whole numbers. None: cycles are per
             unit of x.
+        dtype: of the features, float32 or float64.
         harmonics: k where ``cycles`` are 1 … k on every axis, which is quicker; 0 otherwise.
 
     Returns:
-        Shape ``(..., 2 d k)`` or ``(..., 2 M)``; float64 for float64 inputs, else float32.
+        Shape ``(..., 2 d k)`` or ``(..., 2 M)``.
     """
     device = x.device
     if not supports_float64(device):
-        return encode(x.cpu(), cycles, period, harmonics).to(device)
+        return encode(x.cpu(), cycles, period, dtype, harmonics).to(device)
     if not x.is_floating_point():
         x = x.to(torch.float64)
-        dtype = torch.float32
-    else:
-        dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
     with _no_autocast(device):
-        return _SinCos.apply(x, cycles, period, harmonics, dtype)  # type: ignore[no-any-return]
+        if not _forward_mode():
+            return _SinCos.apply(x, cycles, period, harmonics, dtype)  # type: ignore[no-any-return]
+        still = x.detach()
+        out = _SinCos.apply(still, cycles, period, harmonics, dtype)
+        sin, cos = _pairs(out)
+        step = _project((x - still).to(dtype), _angular(cycles, period, dtype))  # 0
+        moved = [sin * step.cos() + cos * step.sin(), cos * step.cos() - sin * step.sin()]
+        return torch.stack(moved, -1).flatten(-2)
+
+
+def _forward_mode() -> bool:
+    """Whether forward-mode differentiation is under way.
+
+    The ``jvp`` of an `autograd.Function` is not itself differentiated in forward mode: a second
+    derivative would silently be 0. The addition theorems, in plain operations, have them all.
+    """
+    return getattr(forward_ad, "_current_level", 0) >= 0
 
 
 def _no_autocast(device: torch.device) -> AbstractContextManager[Any]:
@@ -115,34 +132,22 @@ class _SinCos(torch.autograd.Function):
         x, cycles, period, _, _ = inputs
         ctx.x_dtype = x.dtype
         ctx.save_for_backward(output, cycles, period)
-        ctx.save_for_forward(output, cycles, period)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         out, cycles, period = ctx.saved_tensors
         (grad,) = grads
         with _no_autocast(grad.device):
-            grad_sin, grad_cos = grad.unflatten(-1, (-1, 2)).unbind(-1)
-            sin, cos = out.unflatten(-1, (-1, 2)).unbind(-1)
+            grad_sin, grad_cos = _pairs(grad)
+            sin, cos = _pairs(out)
             slope = grad_sin * cos - grad_cos * sin
             omega = _angular(cycles, period, slope.dtype)
             if cycles.ndim == 2:
-                grad_x = (slope.unflatten(-1, cycles.shape) * omega).sum(-1)
+                grad_x = (slope.reshape(*slope.shape[:-1], *cycles.shape) * omega).sum(-1)
             else:  # sums, not a matrix product, which TF32 would round to 10 bits
                 axes = omega[0].unbind(-1)
                 grad_x = torch.stack([(slope * axis).sum(-1) for axis in axes], -1)
         return grad_x.to(ctx.x_dtype), None, None, None, None
-
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Tensor | None) -> Tensor:
-        out, cycles, period = ctx.saved_tensors
-        dx = tangents[0]
-        assert dx is not None
-        dx = dx.to(out.dtype)
-        omega = _angular(cycles, period, out.dtype)
-        slope = _project(dx, omega)
-        sin, cos = out.unflatten(-1, (-1, 2)).unbind(-1)
-        return torch.stack([slope * cos, -slope * sin], -1).flatten(-2)
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Tensor, int]:
@@ -165,6 +170,12 @@ class _SinCos(torch.autograd.Function):
             for i in range(info.batch_size)
         ]
         return torch.stack(rows), 0
+
+
+def _pairs(features: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the sines and the cosines."""
+    pairs = features.reshape(*features.shape[:-1], features.shape[-1] // 2, 2)
+    return pairs[..., 0], pairs[..., 1]
 
 
 def _project(x: Tensor, vectors: Tensor) -> Tensor:
