@@ -1,0 +1,389 @@
+"""What every encoding in the tables promises. A new line in a table needs a line in FACTORIES."""
+
+import copy
+import functools
+import json
+import pickle
+
+import pytest
+import torch
+
+from coordnet.encodings import (
+    COMBINATORS,
+    ENCODINGS,
+    Concat,
+    Encoding,
+    FourierFeatures,
+    Identity,
+    Normalized,
+    build_encoding,
+)
+from coordnet.errors import InputError
+
+# name in the table → small encodings, each made from in_dim
+FACTORIES = {
+    "harmonic": [
+        lambda d: FourierFeatures(d, k=5),
+        lambda d: FourierFeatures(d, k=3, period=[24.0, 0.3, 1.0][:d], include_input=True),
+    ],
+    "octave": [lambda d: FourierFeatures.octave(d, k=4, period=2.0)],
+    "geometric": [lambda d: FourierFeatures.geometric(d, k=4, C=100.0, scale=[3.0, 2.0, 1.0][:d])],
+    "gaussian": [
+        lambda d: FourierFeatures.gaussian(d, k=7, sigma=2.0, seed=3),
+        lambda d: FourierFeatures.gaussian(d, k=7, sigma=2.0, seed=3, period=[1.0, 2.0, 3.0][:d]),
+    ],
+    "lattice": [lambda d: FourierFeatures.lattice(d, k=2, period=1.0)],
+    "identity": [Identity],
+    "concat": [
+        lambda d: Concat([Identity(d), FourierFeatures(d, k=2), FourierFeatures.lattice(d, k=1)]),
+        lambda d: Concat(
+            [FourierFeatures(1, k=2, period=24.0), Identity(d)], axes=[[d - 1], list(range(d))]
+        ),
+    ],
+    "normalized": [
+        lambda d: Normalized(FourierFeatures.gaussian(d, k=3), [-2.0] * d, [5.0] * d),
+        lambda d: Normalized(Normalized(Identity(d), [0.0] * d, [2.0] * d), [-1.0] * d, [1.0] * d),
+    ],
+}
+# forward mode loads decompositions that PyTorch itself still compiles with torch.jit.script
+FORWARD_MODE = pytest.mark.filterwarnings("ignore:.torch.jit.script. is dep:DeprecationWarning")
+NAMES = [*ENCODINGS, *COMBINATORS]
+KNOWN = [
+    pytest.param(functools.partial(make, d), id=f"{name}{i}-{d}d")
+    for name in NAMES
+    for i, make in enumerate(FACTORIES.get(name, []))
+    for d in (1, 2)
+]
+
+
+@pytest.fixture(params=KNOWN)
+def encoding(request):
+    return request.param()
+
+
+@pytest.fixture
+def x(encoding, uniform):
+    return uniform((6, encoding.in_dim), -3.0, 3.0).float()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_line_of_the_tables_is_tested_here(name):
+    assert FACTORIES.get(name), f"add a small {name!r} encoding to FACTORIES in {__file__}"
+    for make in FACTORIES[name]:
+        assert make(2).spec()["name"] == name
+
+
+@pytest.mark.parametrize("lead", [(), (4,), (2, 3), (2, 1, 3), (0,), (2, 0), (0, 3, 2)], ids=str)
+def test_any_leading_axes(encoding, uniform, same_bits, lead):
+    x = uniform((*lead, encoding.in_dim)).float()
+    features = encoding(x)
+    assert features.shape == (*lead, encoding.out_dim)
+    rows = encoding(x.reshape(-1, encoding.in_dim))
+    assert same_bits(rows.reshape(features.shape), features)
+
+
+def test_out_dim_is_a_plain_int(encoding):
+    assert type(encoding.out_dim) is int
+    assert type(encoding.in_dim) is int
+    assert isinstance(encoding, Encoding)
+    assert len(encoding.periods) == encoding.in_dim
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.uint8],
+    ids=str,
+)
+def test_dtype_and_exact_input(encoding, x, dtype):
+    x = (x.abs() if dtype == torch.uint8 else x).to(dtype)
+    features = encoding(x)
+    assert features.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
+    wide = encoding(x.double())
+    assert (features - wide).abs().max() <= 1e-6 * wide.abs().max().clamp(min=1)
+
+
+def test_gradients_at_zero_are_finite(encoding):
+    x = torch.zeros(2, encoding.in_dim, requires_grad=True)
+    (first,) = torch.autograd.grad(encoding(x).sum(), x, create_graph=True)
+    assert first.isfinite().all()
+    if first.requires_grad:
+        (second,) = torch.autograd.grad(first.sum(), x)
+        assert second.isfinite().all()
+
+
+def test_gradient_of_an_empty_batch(encoding):
+    x = torch.zeros(0, encoding.in_dim, requires_grad=True)
+    encoding(x).sum().backward()
+    assert x.grad is not None
+    assert x.grad.shape == x.shape
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32], ids=str)
+def test_gradients_come_in_the_dtype_of_the_input(encoding, x, dtype):
+    x = x.to(dtype).requires_grad_()
+    encoding(x).sum().backward()
+    assert x.grad.dtype == dtype
+    assert x.grad.isfinite().all()
+
+
+def test_state_dict_round_trip(encoding, x, same_bits):
+    fresh = build_encoding(encoding.spec())
+    for buffer in fresh.buffers():
+        buffer.fill_(0.5)
+    fresh.load_state_dict(encoding.state_dict(), strict=True)
+    assert same_bits(fresh(x), encoding(x))
+
+
+def test_spec_survives_json(encoding, x, same_bits):
+    text = json.dumps(encoding.spec(), allow_nan=False)
+    again = build_encoding(json.loads(text))
+    assert json.dumps(again.spec()) == text
+    assert type(again) is type(encoding)
+    assert again.periods == encoding.periods
+    assert same_bits(again(x), encoding(x))
+    assert same_bits(again(x.double()), encoding(x.double()))
+
+
+def test_constants_are_buffers_in_float64(encoding):
+    assert not list(encoding.parameters())
+    for name, buffer in encoding.named_buffers():
+        assert buffer.dtype == torch.float64, name
+        assert not buffer.requires_grad, name
+        assert name in encoding.state_dict()
+
+
+def test_copies_and_pickles(encoding, x, same_bits):
+    for again in (copy.deepcopy(encoding), pickle.loads(pickle.dumps(encoding))):
+        assert same_bits(again(x), encoding(x))
+        assert again.spec() == encoding.spec()
+        assert again.periods == encoding.periods
+
+
+def test_repr_shows_the_sizes(encoding):
+    assert type(encoding).__name__ in repr(encoding)
+
+
+@pytest.mark.parametrize("wrong", [-1, 1, 4])
+def test_wrong_last_axis_names_both_numbers(encoding, wrong):
+    d = encoding.in_dim
+    with pytest.raises(InputError) as caught:
+        encoding(torch.zeros(5, d + wrong))
+    assert str(d) in caught.value.rule
+    assert str(d + wrong) in caught.value.got
+    assert f"(..., {d})" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        torch.tensor(1.0),
+        torch.zeros(2, 1, dtype=torch.bool),
+        torch.zeros(2, 1, dtype=torch.cfloat),
+        [[0.0]],
+        1.0,
+        None,
+    ],
+    ids=["no axes", "bool", "complex", "list", "float", "None"],
+)
+def test_what_is_not_a_tensor_of_real_numbers_is_refused(encoding, bad):
+    if isinstance(bad, torch.Tensor) and bad.ndim:
+        bad = bad.expand(2, encoding.in_dim)
+    with pytest.raises(InputError) as caught:
+        encoding(bad)
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    "casts",
+    [("bfloat16",), ("half",), ("float",), ("double",), ("bfloat16", "float"), ("half", "double")],
+    ids="-".join,
+)
+def test_casts_of_the_module_change_no_bit(encoding, x, same_bits, casts):
+    features, wide = encoding(x), encoding(x.double())
+    for cast in casts:
+        encoding = getattr(encoding, cast)()
+    assert same_bits(encoding(x), features)
+    assert same_bits(encoding(x.double()), wide)
+
+
+def test_casts_through_a_parent_module_change_no_bit(encoding, x, same_bits):
+    features = encoding(x)
+    parent = torch.nn.Sequential(encoding, torch.nn.Linear(encoding.out_dim, 1))
+    parent.to(device="cpu", dtype=torch.bfloat16)
+    assert parent[1].weight.dtype == torch.bfloat16
+    assert same_bits(parent[0](x), features)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_autocast_changes_no_bit(encoding, x, same_bits, dtype):
+    x.requires_grad_()
+    features = encoding(x)
+    (slope,) = torch.autograd.grad(features.sum(), x)
+    with torch.autocast("cpu", dtype):
+        inside = encoding(x)
+        (slope_inside,) = torch.autograd.grad(inside.sum(), x)
+    assert same_bits(inside, features)
+    assert same_bits(slope_inside, slope)
+
+
+def test_memory_layout_of_the_input_changes_no_bit(encoding, uniform, same_bits):
+    d = encoding.in_dim
+    x = uniform((8, d)).float()
+    transposed = x.T.contiguous().T
+    strided = torch.zeros(16, 2 * d)
+    strided[::2, ::2] = x
+    assert same_bits(encoding(transposed), encoding(x))
+    assert same_bits(encoding(strided[::2, ::2]), encoding(x))
+    one = x[:1].expand(5, 3, d)
+    assert same_bits(encoding(one), encoding(one.contiguous()))
+    assert same_bits(encoding(x.flip(0)), encoding(x).flip(0))
+
+
+def test_rows_do_not_depend_on_the_batch(encoding, uniform, same_bits):
+    x = uniform((5003, encoding.in_dim), -3, 3).float()
+    for batch in (x, x.double()):
+        features = encoding(batch)
+        for a, b in [(0, 1), (5, 8), (100, 137), (1001, 4000), (5002, 5003)]:
+            assert same_bits(encoding(batch[a:b]), features[a:b])
+
+
+def test_rows_do_not_depend_on_the_thread_count(encoding, uniform, same_bits, set_threads):
+    x = uniform((5003, encoding.in_dim), -3, 3).float()
+    features = encoding(x)
+    for threads in (1, 3, 5):
+        set_threads(threads)
+        assert same_bits(encoding(x), features)
+
+
+@pytest.mark.parametrize("param", KNOWN)
+def test_global_state_is_left_alone(param):
+    random, dtype = torch.get_rng_state(), torch.get_default_dtype()
+    device, threads = torch.get_default_device(), torch.get_num_threads()
+    encoding = param()
+    encoding(torch.zeros(2, encoding.in_dim))
+    build_encoding(encoding.spec())
+    assert torch.equal(torch.get_rng_state(), random)
+    assert torch.get_default_dtype() == dtype
+    assert torch.get_default_device() == device
+    assert torch.get_num_threads() == threads
+
+
+@pytest.mark.parametrize("param", KNOWN)
+def test_the_default_dtype_and_the_global_seed_change_no_bit(param, uniform, same_bits):
+    x = uniform((4, param().in_dim)).float()
+    expected = param()(x)
+    with torch.random.fork_rng():
+        torch.manual_seed(987)
+        try:
+            for dtype in (torch.float64, torch.bfloat16):
+                torch.set_default_dtype(dtype)
+                assert same_bits(param()(x), expected)
+        finally:
+            torch.set_default_dtype(torch.float32)
+
+
+@FORWARD_MODE
+def test_function_transforms_agree(encoding, uniform):
+    x = uniform((4, encoding.in_dim), -1, 1)
+    per_row = torch.func.vmap(encoding)(x)
+    torch.testing.assert_close(per_row, encoding(x), rtol=0, atol=0)
+    reverse = torch.func.vmap(torch.func.jacrev(encoding))(x)
+    forward = torch.func.vmap(torch.func.jacfwd(encoding))(x)
+    plain = torch.stack([torch.autograd.functional.jacobian(encoding, row) for row in x])
+    torch.testing.assert_close(reverse, plain, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(forward, plain, rtol=1e-12, atol=1e-12)
+
+
+@FORWARD_MODE
+def test_second_derivatives_in_every_mode_agree(encoding, uniform):
+    point = uniform(encoding.in_dim, -1, 1)
+    weights = uniform(encoding.out_dim, -1, 1, seed=1)
+
+    def value(x):
+        return (encoding(x) * weights).sum() ** 2
+
+    mixed = torch.func.hessian(value)(point)
+    reverse = torch.func.jacrev(torch.func.jacrev(value))(point)
+    forward = torch.func.jacfwd(torch.func.jacfwd(value))(point)
+    plain = torch.autograd.functional.hessian(value, point)
+    scale = 1e-12 * (1 + plain.abs().max().item())
+    for other in (mixed, reverse, forward):
+        torch.testing.assert_close(other, plain, rtol=0, atol=scale)
+
+
+def test_vmap_over_other_axes(encoding, uniform, same_bits):
+    x = uniform((3, 5, encoding.in_dim)).float()
+    outer = torch.func.vmap(encoding, in_dims=1, out_dims=1)(x)
+    assert same_bits(outer, encoding(x))
+    nested = torch.func.vmap(torch.func.vmap(encoding))(x)
+    assert same_bits(nested, encoding(x))
+
+
+@FORWARD_MODE
+def test_gradcheck_twice(encoding, uniform):
+    x = uniform((2, encoding.in_dim), -1, 1).requires_grad_()
+    assert torch.autograd.gradcheck(encoding, x, check_forward_ad=True, check_batched_grad=True)
+    assert torch.autograd.gradgradcheck(encoding, x, check_fwd_over_rev=True)
+
+
+def test_a_device_without_float64(encoding, x, same_bits, monkeypatch):
+    """The first question per call is answered as such a device would, the next as the CPU."""
+    expected = encoding(x)
+    asked = []
+
+    def supports(device):
+        asked.append(device)
+        return len(asked) % 2 == 0
+
+    monkeypatch.setattr("coordnet.encodings.phase.supports_float64", supports)
+    x.requires_grad_()
+    features = encoding(x)
+    assert same_bits(features, expected)
+    features.sum().backward()
+    assert x.grad.isfinite().all()
+    has_sines = any(isinstance(module, FourierFeatures) for module in encoding.modules())
+    assert bool(asked) == has_sines
+
+
+@pytest.mark.parametrize("param", KNOWN)
+def test_constants_stay_on_the_cpu_where_the_device_has_no_float64(param, monkeypatch):
+    monkeypatch.setattr("coordnet.constants.supports_float64", lambda device: device.type == "cpu")
+    with torch.device("meta"):
+        built = param()
+    moved = param().to("meta")
+    for encoding in (built, moved):
+        for buffer in encoding.buffers():
+            assert buffer.device.type == "cpu"
+            assert buffer.dtype == torch.float64
+
+
+@pytest.mark.parametrize("param", KNOWN)
+def test_built_on_the_meta_device(param, uniform, same_bits):
+    expected = param()
+    with torch.device("meta"):
+        encoding = param()
+    assert all(buffer.is_meta for buffer in encoding.buffers())
+    assert encoding.out_dim == expected.out_dim
+    assert encoding.spec() == expected.spec()
+    d = encoding.in_dim
+    assert encoding(torch.empty(3, d, device="meta")).shape == (3, encoding.out_dim)
+    encoding.to_empty(device="cpu")
+    encoding.load_state_dict(expected.state_dict())
+    x = uniform((4, d)).float()
+    assert same_bits(encoding(x), expected(x))
+
+
+@pytest.mark.cuda
+def test_moves_to_a_cuda_device(encoding, x):
+    if not torch.cuda.is_available():
+        pytest.skip("needs a CUDA device")
+    expected = encoding(x)
+    wide = encoding(x.double())
+    encoding.to("cuda", torch.bfloat16)
+    assert all(b.is_cuda and b.dtype == torch.float64 for b in encoding.buffers())
+    features = encoding(x.cuda())
+    assert features.is_cuda
+    torch.testing.assert_close(features.cpu(), expected, rtol=0, atol=2e-6)
+    torch.testing.assert_close(encoding(x.double().cuda()).cpu(), wide, rtol=0, atol=1e-12)
+    with torch.autocast("cuda", torch.bfloat16):
+        assert torch.equal(encoding(x.cuda()), features)
