@@ -94,10 +94,11 @@ class Field(ExactConstants):
     @property
     def dtype(self) -> torch.dtype:
         """Dtype of the network's parameters."""
-        for parameter in self.network.parameters():
-            if parameter.is_floating_point():
-                return parameter.dtype
-        return torch.get_default_dtype()
+        weight = self._weight()
+        return torch.get_default_dtype() if weight is None else weight.dtype
+
+    def _weight(self) -> Tensor | None:
+        return next((p for p in self.network.parameters() if p.is_floating_point()), None)
 
     def set_domain(self, lower: Sequence[float] | Tensor, upper: Sequence[float] | Tensor) -> None:
         """State the box of the coordinates, once, before the field is fitted.
@@ -151,8 +152,9 @@ class Field(ExactConstants):
             self.set_values(flat.mean(0), flat.std(0, correction=0))
 
     def encode(self, x: Tensor) -> Tensor:
-        """Return the features of ``x`` in the network's dtype."""
-        return self.encoding(x).to(self.dtype)
+        """Return the features of ``x``, in the network's dtype and on its device."""
+        features, weight = self.encoding(x), self._weight()
+        return features if weight is None else features.to(weight.device, weight.dtype)
 
     def destandardise(self, output: Tensor) -> Tensor:
         """Return the values that belong to the network's output."""

@@ -1,0 +1,32 @@
+"""What a kind of input needs end to end: load it, a default field, outputs, metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._lazy import LazyTable, attributes
+
+if TYPE_CHECKING:
+    from .evaluate import evaluate_run
+    from .fit import fit_file
+    from .options import FitOptions
+    from .render import render_run
+    from .task import Task
+
+__all__ = ["TASKS", "FitOptions", "Task", "evaluate_run", "fit_file", "render_run"]
+
+# kind of input → the task that knows it
+TASKS: LazyTable[type[Task]] = LazyTable(
+    __name__, {"image": "image:ImageTask", "table": "table:TableTask"}
+)
+
+__getattr__ = attributes(
+    __name__,
+    {
+        "FitOptions": "options",
+        "Task": "task",
+        "evaluate_run": "evaluate",
+        "fit_file": "fit",
+        "render_run": "render",
+    },
+)

@@ -10,7 +10,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from ..constants import supports_float64
 from ..field import Field
+from ..memory import rows_within
 from ..metrics import psnr_from_mse
 from .config import FitConfig
 from .optimizers import Optimizer, schedule
@@ -67,7 +69,9 @@ def fit(
     if isinstance(module, Field):
         module.prepare(x, y)
     module.to(device)
-    loop = _Loop(module, x.to(device), y, config, device, start)
+    if x.dtype != torch.float64 or supports_float64(device):
+        x = x.to(device)  # elsewhere a float64 coordinate is encoded on the CPU, digits and all
+    loop = _Loop(module, x, y, config, device, start)
     was_training = module.training
     module.train()
     try:
@@ -93,6 +97,8 @@ class _Loop:
         self.precision = choose_precision(config.precision, device, module)
         spread = float(y.amax() - y.amin())
         self.peak = config.peak if config.peak is not None else (spread or 1.0)
+        width = module.encoding.out_dim if isinstance(module, Field) else x.shape[1]
+        self.block = rows_within(width, config.block_size)
         self.inputs, self.model = x, module
         self.x, self.y = x, y
         weights = next((p for p in module.parameters() if p.is_floating_point()), None)
@@ -103,7 +109,7 @@ class _Loop:
             self.targets = ((y.cpu().to(torch.float64) - mean) / std).to(device, wide)
             self.square_scale = std.square().to(device, wide)
             kept = torch.bfloat16 if self.precision == "bf16" else self.dtype
-            features = encode_once(module, x, kept, config.cache_bytes, config.block_size)
+            features = encode_once(module, x, kept, config.cache_bytes, self.block)
             if features is not None:
                 self.inputs, self.model = features, module.network
             else:
@@ -187,8 +193,8 @@ class _Loop:
             indices = indices.to(self.device)
         rows = self.batch_size
         total: Tensor | None = None
-        for first in range(0, rows, self.config.block_size):
-            part = slice(first, min(first + self.config.block_size, rows))
+        for first in range(0, rows, self.block):
+            part = slice(first, min(first + self.block, rows))
             if indices is None:
                 inputs, targets = self.inputs[part], self.targets[part]
             else:
@@ -244,8 +250,8 @@ class _Loop:
         total = 0.0
         self.module.eval()
         with torch.no_grad():
-            for first in range(0, len(self.x), self.config.block_size):
-                part = slice(first, first + self.config.block_size)
+            for first in range(0, len(self.x), self.block):
+                part = slice(first, first + self.block)
                 output = self.module(self.x[part])
                 if self.config.clamp:
                     output = output.clamp(0, self.peak)

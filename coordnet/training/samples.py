@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from ..encodings import Encoding
 from ..errors import refuse
 from ..field import Field
 from ..memory import empty
@@ -64,11 +63,11 @@ def encode_once(
     size = field.encoding.out_dim
     if len(x) * size * dtype.itemsize > most_bytes:
         return None
-    features = empty((len(x), size), dtype, x.device)
-    encoding: Encoding = field.encoding
+    home = next((p.device for p in field.network.parameters()), x.device)
+    features = empty((len(x), size), dtype, home)
     with torch.no_grad():
         for start in range(0, len(x), block):
-            features[start : start + block] = encoding(x[start : start + block])
+            features[start : start + block] = field.encoding(x[start : start + block])
     return features
 
 

@@ -1,0 +1,39 @@
+"""The error of a run against a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from ..training import choose_device
+from .options import FitOptions
+from .render import task_of_run
+from .run_folder import open_model
+
+__all__ = ["evaluate_run"]
+
+
+def evaluate_run(
+    run: str | os.PathLike[str],
+    path: Path,
+    *,
+    device: str = "auto",
+    page: int | None = None,
+) -> dict[str, Any]:
+    """Return PSNR, RMSE, peak and number of samples of a run at the samples of a file.
+
+    Args:
+        run: the run folder, or its model file.
+        path: a file of the kind that the run was fitted to.
+        device: "auto" or a torch device.
+        page: the page of a picture file with several.
+
+    Raises:
+        InputError: no such run, or a file that does not fit it.
+    """
+    field, settings = open_model(run, str(choose_device(device)))
+    kind: Any = task_of_run(settings)
+    about = settings["input"]
+    columns = {"x": about["x_name"], "y": tuple(about["y_names"])} if "y_names" in about else {}
+    return kind(path, FitOptions(page=page, **columns)).evaluate(field, about)

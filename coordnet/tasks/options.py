@@ -1,0 +1,98 @@
+"""The options of a fit from a file; None leaves the choice to the task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from ..training import FitConfig
+
+__all__ = ["FitOptions"]
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What the user may set for a fit from a file.
+
+    Attributes:
+        encoding: a name in ENCODINGS.
+        k: size of the ladder.
+        C: constant of the geometric ladder.
+        sigma: spread of the Gaussian ladder.
+        periods: periods in the coordinate's own unit, none for a signal that does not repeat.
+        tile: a picture repeats in both directions.
+        wrap: "x" or "y": a picture repeats in that direction.
+        network: a name in NETWORKS.
+        hidden_dim: width of the network.
+        layers: number of its hidden layers.
+        steps: budget in steps.
+        seconds: budget in seconds.
+        target_psnr: stop at this PSNR.
+        batch_size: samples a step.
+        learning_rate: the largest learning rate.
+        optimizer: "muon" or "adam".
+        seed: seed of the start values, of random frequencies and of the shuffling.
+        device: "auto" or a torch device.
+        precision: "auto", "float32" or "bf16".
+        out: the run folder; None takes runs/<name of the input>.
+        overwrite: replace an earlier run in that folder.
+        page: the page of a picture file with several.
+        x: column of positions of a table, by name.
+        y: columns of values of a table, by name.
+    """
+
+    encoding: str | None = None
+    k: int | None = None
+    C: float | None = None
+    sigma: float | None = None
+    periods: tuple[float, ...] = ()
+    tile: bool = False
+    wrap: str | None = None
+    network: str = "mlp"
+    hidden_dim: int | None = None
+    layers: int | None = None
+    steps: int | None = None
+    seconds: float | None = None
+    target_psnr: float | None = None
+    batch_size: int | None = None
+    learning_rate: float | None = None
+    optimizer: str | None = None
+    seed: int = 0
+    device: str = "auto"
+    precision: str = "auto"
+    out: Path | None = None
+    overwrite: bool = False
+    page: int | None = None
+    x: str | None = None
+    y: tuple[str, ...] = ()
+
+    def given(self) -> dict[str, Any]:
+        """Return the options that differ from their defaults, as plain JSON values."""
+        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain = {name: str(v) if isinstance(v, Path) else v for name, v in found.items()}
+        defaults = {f.name: f.default for f in fields(self)}
+        return {name: value for name, value in plain.items() if value != defaults[name]}
+
+    def fit_config(self, default_steps: int, **settings: Any) -> FitConfig:
+        """Return the settings of the fit.
+
+        Args:
+            default_steps: the budget where neither steps nor seconds are set.
+            settings: what the task adds, such as the peak of the PSNR.
+        """
+        steps = self.steps
+        if steps is None and self.seconds is None:
+            steps = default_steps
+        for name in ("batch_size", "learning_rate", "optimizer"):
+            if getattr(self, name) is not None:
+                settings[name] = getattr(self, name)
+        return FitConfig(
+            steps=steps,
+            seconds=self.seconds,
+            target_psnr=self.target_psnr,
+            seed=self.seed,
+            device=self.device,
+            precision=self.precision,
+            **settings,
+        )

@@ -1,0 +1,193 @@
+"""Tables: one position or time, and values over it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..datasets import describe_periods, nyquist_warning, read_table, write_table
+from ..encodings import Concat, Encoding
+from ..errors import refuse
+from ..field import Field
+from ..plotting import save_signal
+from ..rendering import render_points
+from ..training import FitConfig, FitResult
+from .options import FitOptions
+from .run_folder import RunFolder
+from .task import Say, Task, build_ladder, refuse_unused
+
+__all__ = ["TableTask"]
+
+_REPEATING = ("harmonic", "octave", "lattice", "gaussian")
+_FINE = 2000
+
+
+class TableTask(Task):
+    """A table: coordinates are the float64 positions, values the other columns."""
+
+    kind: ClassVar[str] = "table"
+    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".tsv", ".txt", ".dat")
+    hidden_dim: ClassVar[int] = 64
+    layers: ClassVar[int] = 2
+
+    def __init__(self, path: Path, options: FitOptions) -> None:
+        refuse_unused(options, "a table", "tile", "wrap", "page")
+        self.path = path
+        self.table = read_table(path, x=options.x, y=options.y or None)
+        self.periods = options.periods
+        self.notes = list(self.table.notes)
+        for period in options.periods:
+            sentence, warnings = describe_periods(self.table.x, period)
+            self.notes += [sentence, *warnings]
+            k = _ladder_size(options)
+            warning = nyquist_warning(self.table.x, period, k) if k is not None else None
+            if warning is not None:
+                self.notes.append(warning)
+
+    def samples(self) -> tuple[Tensor, Tensor]:
+        """Return positions ``(N, 1)`` and values ``(N, D)``, both float64."""
+        return torch.from_numpy(self.table.x)[:, None], torch.from_numpy(self.table.y)
+
+    def encoding(self, options: FitOptions) -> Encoding:
+        """Build one harmonic block per period, or Gaussian features where there is none."""
+        name = options.encoding or ("harmonic" if options.periods else "gaussian")
+        x = self.table.x
+        span = float(x[-1] - x[0]) or 1.0
+        if options.periods:
+            if name not in _REPEATING:
+                remedy = f"Choose --encoding {' or '.join(_REPEATING)}, or drop --period."
+                refuse("--period needs an encoding that repeats", f"--encoding {name}", remedy)
+            parts = [
+                build_ladder(name, 1, options, _defaults(name, period, 8.0 / period, len(x)))
+                for period in options.periods
+            ]
+            return parts[0] if len(parts) == 1 else Concat(parts)
+        # without a period nothing may repeat inside the domain, nor its ends meet
+        defaults = _defaults(name, 2.0 * span, 8.0, len(x))
+        if name == "gaussian":
+            defaults["period"] = None
+        return build_ladder(name, 1, options, defaults)
+
+    def prepare(self, field: Field) -> None:
+        """Measure the domain and the scale of each column."""
+        field.prepare(*self.samples())
+
+    def config(self, options: FitOptions) -> FitConfig:
+        """Return the settings: 2000 steps without a budget, PSNR at the range of the values."""
+        return options.fit_config(default_steps=2000)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the columns, the range and the periods."""
+        x = self.table.x
+        return {
+            "x_name": self.table.x_name,
+            "y_names": list(self.table.y_names),
+            "range": [float(x[0]), float(x[-1])],
+            "samples": len(x),
+            "periods": list(self.periods),
+        }
+
+    def summary(self) -> str:
+        """Return the number of rows and the columns."""
+        names = ", ".join(self.table.y_names)
+        return f"{len(self.table.x):,} rows of {names} over {self.table.x_name}"
+
+    def write_outputs(self, folder: RunFolder, field: Field, result: FitResult | None) -> None:
+        """Write reconstruction.csv and comparison.png."""
+        table = self.table
+        device = next(field.parameters()).device
+        fitted = render_points(field, self.samples()[0], device=device)
+        columns: dict[str, np.ndarray] = {table.x_name: table.x}
+        for i, name in enumerate(table.y_names):
+            columns[name] = table.y[:, i]
+            columns[f"{name} fit"] = fitted[:, i].astype(np.float64)
+            columns[f"{name} error"] = fitted[:, i] - table.y[:, i]
+        write_table(folder.file("reconstruction.csv"), columns)
+        # fine enough to show the shortest period, and bounded
+        span = float(table.x[-1] - table.x[0])
+        cycles = span / min(self.periods) if self.periods else 0
+        fine = np.linspace(table.x[0], table.x[-1], int(min(max(_FINE, 20 * cycles), 200_000)))
+        curve = render_points(field, torch.from_numpy(fine)[:, None], device=device)
+        save_signal(
+            folder.file("comparison.png"),
+            table.x,
+            table.y,
+            fine,
+            curve,
+            names=(table.x_name, *table.y_names),
+            periods=self.periods,
+            title=self.path.name,
+        )
+
+    @staticmethod
+    def render(
+        field: Field, settings: dict[str, Any], output: Path, options: dict[str, Any], say: Say
+    ) -> None:
+        """Write the fitted values at evenly spaced positions as CSV.
+
+        Args:
+            field: the fitted field.
+            settings: what `describe` returned.
+            output: the CSV file.
+            options: ``size`` as (number of positions, 1) or None, for as many as were fitted.
+            say: takes sentences for the console.
+        """
+        if output.suffix.lower() != ".csv":
+            refuse("a table is rendered to a .csv file", f"{str(output)!r}", "Pass -o curve.csv.")
+        number = options["size"][0] if options["size"] else settings["samples"]
+        low, high = settings["range"]
+        x = np.linspace(low, high, number)
+        values = render_points(
+            field, torch.from_numpy(x)[:, None], device=next(field.parameters()).device
+        )
+        columns = {settings["x_name"]: x}
+        for i, name in enumerate(settings["y_names"]):
+            columns[name] = values[:, i].astype(np.float64)
+        write_table(output, columns)
+        say(f"wrote {output}: {number} positions from {low:g} to {high:g}")
+
+    def evaluate(self, field: Field, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return the metrics of the field at this table's positions."""
+        from ..metrics import psnr, rmse
+
+        if self.table.y.shape[1] != len(settings["y_names"]):
+            refuse(
+                f"the table must have {len(settings['y_names'])} columns of values",
+                f"{self.table.y.shape[1]}",
+                "Pass a table of the same columns.",
+            )
+        device = next(field.parameters()).device
+        values = render_points(field, self.samples()[0], device=device).astype(np.float64)
+        peak = float(np.ptp(self.table.y)) or 1.0
+        return {
+            "psnr": psnr(values, self.table.y, peak=peak),
+            "rmse": rmse(values, self.table.y),
+            "peak": peak,
+            "samples": len(values),
+        }
+
+
+def _ladder_size(options: FitOptions) -> int | None:
+    """The highest harmonic, where the ladder has one."""
+    name = options.encoding or "harmonic"
+    if name in ("harmonic", "lattice"):
+        return 8 if options.k is None else options.k
+    return None
+
+
+def _defaults(name: str, period: float, sigma: float, samples: int) -> dict[str, Any]:
+    """Settings of each ladder over one period."""
+    octaves = max(1, int(math.log2(max(2, samples // 4))))
+    known: dict[str, dict[str, Any]] = {
+        "harmonic": {"k": 8, "period": period},
+        "lattice": {"k": 8, "period": period},
+        "octave": {"k": min(10, octaves), "period": period},
+        "gaussian": {"k": 64, "sigma": sigma, "period": period},
+        "geometric": {"k": 32, "C": 10_000.0, "scale": 2 * samples / period},
+    }
+    return known.get(name, {})
