@@ -387,3 +387,16 @@ def test_moves_to_a_cuda_device(encoding, x):
     torch.testing.assert_close(encoding(x.double().cuda()).cpu(), wide, rtol=0, atol=1e-12)
     with torch.autocast("cuda", torch.bfloat16):
         assert torch.equal(encoding(x.cuda()), features)
+
+
+@pytest.mark.parametrize(("d", "k"), [(1, 64), (1, 100), (2, 37), (1, 1024)])
+def test_many_harmonics_do_not_depend_on_batch_or_threads(d, k, uniform, same_bits, set_threads):
+    """Large enough for PyTorch to split a product among threads, in the midst of a row."""
+    x = uniform((min(20_001, 2_000_000 // k), d), -3, 3).float()
+    encoding = FourierFeatures(d, k)
+    set_threads(1)
+    features = encoding(x)
+    for threads in (2, 3, 5):
+        set_threads(threads)
+        assert same_bits(encoding(x), features)
+        assert same_bits(encoding(x[7:1010]), features[7:1010])
