@@ -65,7 +65,7 @@ def _mean_square(
     clamp: bool,
     peak: float = 1.0,
 ) -> float:
-    a, b = torch.as_tensor(prediction).detach().cpu(), torch.as_tensor(target).detach().cpu()
+    a, b = _on_cpu(prediction), _on_cpu(target)
     if a.shape != b.shape:
         refuse(
             "prediction and target must have one shape",
@@ -74,6 +74,8 @@ def _mean_square(
         )
     if a.numel() == 0:
         refuse("an error needs at least one element", "none", "Pass some values.")
+    if a.is_complex() or b.is_complex():
+        refuse("an error is one of real numbers", "complex numbers", "Compare the parts.")
     total = 0.0
     a, b = a.reshape(-1), b.reshape(-1)
     for start in range(0, len(a), _BLOCK):
@@ -82,3 +84,12 @@ def _mean_square(
             block = block.clamp(0, peak)
         total += float((block - b[start : start + _BLOCK].to(torch.float64)).square().sum())
     return total / a.numel()
+
+
+def _on_cpu(values: Tensor | np.ndarray) -> Tensor:
+    if isinstance(values, np.ndarray):
+        # PyTorch takes no other byte order, no negative strides (a flipped picture), and warns
+        # of memory that is read-only
+        values = values.astype(values.dtype.newbyteorder("="), copy=not values.flags.writeable)
+        values = np.ascontiguousarray(values)
+    return torch.as_tensor(values).detach().cpu()
