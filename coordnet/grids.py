@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .errors import integer_at_least
+
 __all__ = ["pixel_centres"]
 
 Box = tuple[tuple[float, float], tuple[float, float]]
@@ -29,7 +31,12 @@ def pixel_centres(
 
     Returns:
         Shape ``(number of rows, width, 2)``, float32.
+
+    Raises:
+        InputError: a height or width below 1.
     """
+    height = integer_at_least(1, "height", height, "Pass the size in pixels.")
+    width = integer_at_least(1, "width", width, "Pass the size in pixels.")
     (left, top), (right, bottom) = box
     start, end, _ = (rows or slice(None)).indices(height)
     column = (torch.arange(width, dtype=torch.float64, device="cpu") + 0.5) / width

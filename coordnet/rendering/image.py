@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import integer_at_least
+from ..errors import integer_at_least, refuse
 from ..grids import Box, pixel_centres
 from ..memory import rows_within
 
@@ -46,7 +46,7 @@ def render_image(
         ``(height, width, C)``, in the dtype of the values, or of what ``convert`` returns.
 
     Raises:
-        InputError: a height or width below 1.
+        InputError: a height or width below 1, or a function that returns too few or many rows.
     """
     height = integer_at_least(1, "height", height, "Pass the size in pixels.")
     width = integer_at_least(1, "width", width, "Pass the size in pixels.")
@@ -86,11 +86,18 @@ def _evaluate(
     done = 0
     with torch.no_grad():
         for block in blocks:
-            for start in range(0, len(block), step):
-                values = function(block[start : start + step].to(device)).cpu()
+            for start in range(0, max(1, len(block)), step):
+                part = block[start : start + step].to(device)
+                values = function(part).detach().cpu()
                 found = values.numpy() if values.dtype != torch.bfloat16 else values.float().numpy()
                 if convert is not None:
                     found = convert(found)
+                if found.shape[:1] != part.shape[:1]:
+                    refuse(
+                        "the function must return one row of values per coordinate",
+                        f"shape {found.shape} for {len(part)} coordinates",
+                        "Map shape (N, 2) to (N, C).",
+                    )
                 if out is None:
                     out = np.empty((number, *found.shape[1:]), found.dtype)
                 out[done : done + len(found)] = found
