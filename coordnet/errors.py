@@ -45,7 +45,7 @@ def positive_number(name: str, value: object, remedy: str) -> float:
     """Return ``value`` as a float, or raise `InputError` where it is not finite and above 0."""
     try:
         number = math.nan if isinstance(value, (bool, str)) else float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not (math.isfinite(number) and number > 0):
         refuse(f"{name} must be a finite number above 0", f"{name}={value!r}", remedy)
