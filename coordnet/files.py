@@ -7,6 +7,7 @@ import json
 import math
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,11 +19,17 @@ __all__ = ["atomic", "json_values", "write_atomic", "write_json"]
 def atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file beside ``path`` to write to; at the end flush it to disk and rename it.
 
-    A reader, or a crash at any moment, finds the old file or the new one, never a part.
+    A reader, or a crash at any moment, finds the old file or the new one, never a part. A device
+    or a pipe (/dev/null, /dev/stdout) cannot be replaced by a file: it is written to directly.
 
     Raises:
         OSError: the folder cannot be written to, or the disk is full; nothing is left behind.
     """
+    path = Path(path)
+    if path.exists() and not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
+        with open(path, "wb") as file:
+            yield file
+        return
     target = Path(os.path.realpath(path))  # through a link to the file it names
     beside = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.tmp")
     try:
