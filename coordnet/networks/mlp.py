@@ -48,7 +48,7 @@ class MLP(Network):
         ``(..., in_dim)`` to ``(..., out_dim)``.
 
     Raises:
-        InputError: a size that is too small, or an unknown activation.
+        InputError: a size that is too small, an unknown activation, or a seed that is no seed.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class MLP(Network):
         self.num_hidden_layers = integer_at_least(
             0, "num_hidden_layers", num_hidden_layers, "Pass 0 for one linear layer."
         )
-        if activation not in ACTIVATIONS:
+        if not isinstance(activation, str) or activation not in ACTIVATIONS:
             refuse(
                 f"activation must be one of {', '.join(ACTIVATIONS)}",
                 f"activation={activation!r}",
@@ -73,7 +73,12 @@ class MLP(Network):
             )
         self.activation = activation
         sizes = [self.in_dim, *[self.hidden_dim] * self.num_hidden_layers, self.out_dim]
-        generator = None if seed is None else torch.Generator().manual_seed(seed)
+        generator = None
+        if seed is not None:
+            seed = integer_at_least(0, "seed", seed, "Pass seed=0, or None.")
+            if seed >= 1 << 64:
+                refuse("seed must be below 2^64", f"seed={seed}", "Pass seed=0, say.")
+            generator = torch.Generator().manual_seed(seed)
         self.layers = nn.ModuleList(
             _linear(fan_in, fan_out, 6.0 if i < self.num_hidden_layers else 3.0, generator)
             for i, (fan_in, fan_out) in enumerate(itertools.pairwise(sizes))
@@ -101,7 +106,11 @@ class MLP(Network):
 
 def _linear(fan_in: int, fan_out: int, gain: float, generator: torch.Generator | None) -> nn.Linear:
     """Return a linear layer with weights in U(±sqrt(gain / fan_in))."""
-    layer = nn.Linear(fan_in, fan_out, device="meta").to_empty(device=torch.get_default_device())
+    layer = nn.Linear(fan_in, fan_out, device="meta")
+    home = torch.get_default_device()
+    if home.type == "meta":
+        return layer  # sizes without memory: there is nothing to start
+    layer.to_empty(device=home)
     with torch.no_grad():
         for parameter, bound in (
             (layer.weight, math.sqrt(gain / fan_in)),
