@@ -36,7 +36,8 @@ class Field(ExactConstants):
     Args:
         encoding: an `Encoding`.
         network: a `Network`, or any module from ``(..., encoding.out_dim)`` to
-            ``(..., out_dim)``. Only a `Network` can be saved with its spec.
+            ``(..., out_dim)``; one without an attribute ``out_dim`` is tried on one row of
+            zeros. Only a `Network` can be saved with its spec.
         domain: (lower bounds, upper bounds), one number per axis each.
 
     Shape:
@@ -75,7 +76,7 @@ class Field(ExactConstants):
         self.network = network
         self.domain: tuple[list[float], list[float]] | None = None
         self.standardised = False
-        size = getattr(network, "out_dim", 1)
+        size = _out_dim(network, encoding.out_dim)
         self.register_constant("value_mean", torch.zeros(size))
         self.register_constant("value_std", torch.ones(size))
         if domain is not None:
@@ -109,14 +110,8 @@ class Field(ExactConstants):
         """
         if self.domain is not None:
             refuse("a field's domain is set once", f"{self.domain}", "Build a new field.")
-        low, high = (torch.as_tensor(v, dtype=torch.float64).cpu() for v in (lower, upper))
-        for bound in (low, high):
-            if bound.shape != (self.in_dim,):
-                refuse(
-                    f"a domain's bounds are {self.in_dim} numbers, one per axis",
-                    f"{bound.tolist()}",
-                    "Pass (lower, upper).",
-                )
+        low, high = (_exact(v) for v in (lower, upper))
+        _check_domain(low, high, self.in_dim)
         home = next((each.device for each in self.parameters()), torch.device("cpu"))
         self.encoding = self.encoding.on_domain(low, high).to(home)
         self.domain = (low.tolist(), high.tolist())
@@ -128,10 +123,14 @@ class Field(ExactConstants):
             mean: what is subtracted before the network learns.
             std: what the values are divided by then; 0 (a constant value) counts as 1.
         """
-        mean, std = (
-            torch.as_tensor(v, dtype=torch.float64).to(self.value_mean.device).expand(self.out_dim)
-            for v in (mean, std)
-        )
+        mean, std = _exact(mean), _exact(std)
+        for name, each in (("mean", mean), ("std", std)):
+            if each.shape not in ((), (1,), (self.out_dim,)):
+                refuse(
+                    f"{name} must be one number, or one for each of {self.out_dim} values",
+                    f"{name} of shape {tuple(each.shape)}",
+                    "Pass torch.zeros(out_dim), say.",
+                )
         if not bool((mean.isfinite() & std.isfinite() & (std >= 0)).all()):
             refuse(
                 "mean and std of the values must be finite, std at least 0",
@@ -145,10 +144,10 @@ class Field(ExactConstants):
     def prepare(self, coordinates: Tensor, values: Tensor) -> None:
         """Measure the domain and the values' mean and std, where they are not set yet."""
         if self.domain is None:
-            flat = coordinates.reshape(-1, self.in_dim)
+            flat = _exact(coordinates).reshape(-1, self.in_dim)
             self.set_domain(flat.amin(0), flat.amax(0))
         if not self.standardised:
-            flat = values.reshape(-1, self.out_dim).to(torch.float64)
+            flat = _exact(values).reshape(-1, self.out_dim)
             self.set_values(flat.mean(0), flat.std(0, correction=0))
 
     def encode(self, x: Tensor) -> Tensor:
@@ -172,15 +171,16 @@ class Field(ExactConstants):
         Raises:
             InputError: where the network is no `Network` and so cannot be described.
         """
-        if not isinstance(self.network, Network):
+        network = getattr(self.network, "_orig_mod", self.network)  # compiled or not
+        if not isinstance(network, Network):
             refuse(
                 "only a field whose network is a coordnet Network can be described",
-                type(self.network).__name__,
+                type(network).__name__,
                 "Subclass coordnet.networks.Network, or save state_dict() yourself.",
             )
         return {
             "encoding": self.encoding.spec(),
-            "network": self.network.spec(),
+            "network": network.spec(),
             "domain": self.domain,
             "standardised": self.standardised,
         }
@@ -200,6 +200,65 @@ class Field(ExactConstants):
             )
         field = cls(build_encoding(spec["encoding"]), build_network(spec["network"]))
         domain = spec.get("domain")
-        field.domain = None if domain is None else (list(domain[0]), list(domain[1]))
+        if domain is not None:
+            field.domain = _domain_from(domain, field.in_dim)
         field.standardised = bool(spec.get("standardised", False))
         return field
+
+
+def _exact(values: Tensor | Sequence[float] | float) -> Tensor:
+    """Return ``values`` as float64 on the CPU: an MPS device has no float64."""
+    if isinstance(values, Tensor):
+        return values.detach().cpu().to(torch.float64)
+    return torch.as_tensor(values, dtype=torch.float64, device="cpu")
+
+
+def _check_domain(low: Tensor, high: Tensor, in_dim: int) -> None:
+    shapes_fit = low.shape == high.shape == (in_dim,)
+    if not shapes_fit or not bool((low.isfinite() & high.isfinite() & (low <= high)).all()):
+        refuse(
+            f"a domain's bounds are {in_dim} finite numbers each, the lower ones first",
+            f"{low.tolist()} and {high.tolist()}",
+            "Pass (lower, upper), one number per axis.",
+        )
+
+
+def _domain_from(spec: Any, in_dim: int) -> tuple[list[float], list[float]]:
+    """Return the domain that a spec states."""
+    try:
+        lower, upper = spec
+        low, high = _exact(lower), _exact(upper)
+    except (TypeError, ValueError, RuntimeError):
+        refuse("a field's domain is two lists of numbers", repr(spec)[:80], "Save it again.")
+    _check_domain(low, high, in_dim)
+    return low.tolist(), high.tolist()
+
+
+def _out_dim(network: nn.Module, in_dim: int) -> int:
+    """Return the number of values of ``network``, which may be any module."""
+    size = getattr(network, "out_dim", None)
+    if size is not None:
+        return size
+    weight = next((p for p in network.parameters() if p.is_floating_point()), torch.empty(0))
+    modes = [(part, part.training) for part in network.modules()]
+    network.eval()  # no dropout, no running means
+    try:
+        with torch.no_grad():
+            zeros = torch.zeros(1, in_dim, dtype=weight.dtype, device=weight.device)
+            shape = network(zeros).shape
+    except RuntimeError as error:
+        refuse(
+            f"the network must take the encoding's out_dim={in_dim} features",
+            " ".join(str(error).split()),
+            "Pass encoding.out_dim to the network.",
+        )
+    finally:
+        for part, mode in modes:
+            part.training = mode
+    if len(shape) != 2 or shape[0] != 1:
+        refuse(
+            f"the network must map (1, {in_dim}) to (1, out_dim)",
+            f"shape {tuple(shape)}",
+            "Keep the leading axes.",
+        )
+    return shape[1]
