@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,6 +20,7 @@ __all__ = ["load", "load_settings", "save"]
 
 _FORMAT = 1
 _KEY = "coordnet"
+_SMALL = 1 << 20
 
 
 def save(
@@ -66,17 +68,17 @@ def load(path: str | os.PathLike[str], device: str | torch.device = "cpu") -> Fi
     """
     path = Path(path)
     about, tensors = _read(path)
-    # on the meta device a spec with absurd sizes costs no memory before it is found out
-    with torch.device("meta"):
-        field = Field.from_spec(about["field"])
-    expected = {name: tensor.shape for name, tensor in field.state_dict().items()}
+    field = _empty_field(path, about["field"], tensors)
+    expected = field.state_dict()
     if expected.keys() != tensors.keys():
         odd = sorted(expected.keys() ^ tensors.keys())[:3]
         _damaged(path, f"tensors {', '.join(odd)} missing or left over")
     for name, tensor in tensors.items():
-        if tensor.shape != expected[name]:
-            _damaged(path, f"{name} of shape {tuple(tensor.shape)}, not {tuple(expected[name])}")
-        if not tensor.is_floating_point():
+        like = expected[name]
+        if tensor.shape != like.shape:
+            _damaged(path, f"{name} of shape {tuple(tensor.shape)}, not {tuple(like.shape)}")
+        exact = like.dtype == torch.float64  # a constant: weights follow the default dtype
+        if not tensor.is_floating_point() or (exact and tensor.dtype != torch.float64):
             _damaged(path, f"{name} of dtype {tensor.dtype}")
     field.load_state_dict(tensors, assign=True)
     return field.to(device)
@@ -122,6 +124,38 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     if "field" not in about:
         _damaged(path, "no description of a field")
     return about, tensors
+
+
+def _empty_field(path: Path, spec: Any, tensors: dict[str, torch.Tensor]) -> Field:
+    """Build the field that ``spec`` describes on the meta device, without memory for weights."""
+    try:
+        most = max(_SMALL, sum(tensor.numel() for tensor in tensors.values()))
+        _check_sizes(path, spec, most, len(tensors))
+        with torch.device("meta"):
+            return Field.from_spec(spec)
+    except InputError:
+        raise
+    except (ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError):
+        _damaged(path, "a description that cannot be followed")
+
+
+def _check_sizes(path: Path, spec: Any, most: int, most_layers: int) -> None:
+    """Refuse sizes that the tensors beside the spec cannot have, before anything is built.
+
+    Constants are computed on the CPU, the meta device or not: k = 10^12 would ask for 8 TB.
+    """
+    if isinstance(spec, dict):
+        sizes = {k: v for k, v in spec.items() if isinstance(v, int) and k != "seed"}
+        product = math.prod(max(1, sizes.get(name, 1)) for name in ("in_dim", "k"))
+        layers = sizes.get("num_hidden_layers", 0)
+        if max((product, *sizes.values())) > most or layers > most_layers:
+            _damaged(path, "sizes that its tensors do not have")
+        spec = list(spec.values())
+    if isinstance(spec, list):
+        for each in spec:
+            if isinstance(each, int) and each > most:
+                _damaged(path, "sizes that its tensors do not have")
+            _check_sizes(path, each, most, most_layers)
 
 
 def _damaged(path: Path, what: str) -> NoReturn:
