@@ -23,7 +23,8 @@ class FitConfig:
         seconds: most seconds, counted from the call of `fit`.
         target_psnr: stop once the PSNR over all samples is at least this many dB.
         peak: the peak of the PSNR in the values' unit; None takes the range of the values.
-        clamp: clamp predictions to [0, peak] in every PSNR, as a written picture is.
+        clamp: clamp predictions to [0, peak] in the PSNR over all samples, as a written picture
+            is; the peak must then be stated.
         batch_size: samples a step, drawn without replacement and reshuffled every epoch; None
             takes all up to 4096. Batches as large as the data are not shuffled.
         block_size: most samples that go through the network at once; larger batches add up
@@ -34,7 +35,7 @@ class FitConfig:
         optimizer: "muon" (Muon on the hidden matrices, Adam on everything else) or "adam".
         betas: Adam's two decay rates.
         eps: Adam's epsilon.
-        seed: seed of the shuffling.
+        seed: seed of the shuffling, below 2^64.
         device: "auto" (CUDA, else MPS, else the CPU), or a torch device.
         precision: "auto", "float32" (the module's own dtype) or "bf16" (autocast). Auto takes
             bf16 where the machine is fast at it and the network wide enough to gain.
@@ -77,10 +78,15 @@ class FitConfig:
                 positive_number(name, getattr(self, name), "Pass a number, or None.")
         for name in ("learning_rate", "eps"):
             positive_number(name, getattr(self, name), "The default suits most fits.")
-        if not 0 <= self.final_fraction <= 1:
+        if self.seed >= 1 << 64:
+            refuse("seed must be below 2^64", f"seed={self.seed}", "Pass seed=0, say.")
+        if self.clamp and self.peak is None:
+            refuse("clamp needs a peak to clamp to", "peak=None", "Pass peak=1.0 for pictures.")
+        if not (_is_real(self.final_fraction) and 0 <= self.final_fraction <= 1):
             got = f"final_fraction={self.final_fraction!r}"
             refuse("final_fraction must be from 0 to 1", got, "Pass 0.0 to decay fully.")
-        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+        pair = self.betas if isinstance(self.betas, (tuple, list)) else ()
+        if len(pair) != 2 or not all(_is_real(beta) and 0 <= beta < 1 for beta in pair):
             got = f"betas={self.betas!r}"
             refuse("betas must be two numbers from 0 to below 1", got, "Pass (0.9, 0.99).")
         for name, known in (("optimizer", OPTIMIZERS), ("precision", PRECISIONS)):
@@ -95,4 +101,8 @@ class FitConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values."""
-        return {**asdict(self), "betas": list(self.betas)}
+        return {**asdict(self), "betas": list(self.betas), "device": str(self.device)}
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

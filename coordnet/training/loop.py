@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ..constants import supports_float64
+from ..errors import refuse
 from ..field import Field
 from ..memory import rows_within
 from ..metrics import psnr_from_mse
@@ -54,7 +55,7 @@ def fit(
         stop: asked before every step; the fit ends where it says True.
 
     Raises:
-        InputError: samples that do not fit the module, or are not finite.
+        InputError: samples that do not fit the module, or are not finite; nothing to train.
         NonFiniteLossError: the loss became infinite or NaN; the module then holds the last
             good parameters.
 
@@ -64,6 +65,15 @@ def fit(
     """
     start = time.perf_counter()
     config = config or FitConfig()
+    inner = getattr(module, "_orig_mod", None)
+    if isinstance(inner, Field):
+        module = inner  # a compiled field: its parts are fitted, on shared parameters
+    if not any(p.requires_grad for p in module.parameters()):
+        refuse(
+            "the module must have a parameter to train",
+            f"none in {type(module).__name__}",
+            "Call module.requires_grad_().",
+        )
     x, y = check_samples(module, coordinates, values)
     device = choose_device(config.device)
     if isinstance(module, Field):
@@ -72,13 +82,13 @@ def fit(
     if x.dtype != torch.float64 or supports_float64(device):
         x = x.to(device)  # elsewhere a float64 coordinate is encoded on the CPU, digits and all
     loop = _Loop(module, x, y, config, device, start)
-    was_training = module.training
+    modes = [(part, part.training) for part in module.modules()]
     module.train()
     try:
-        reason = loop.run(stop)
+        return loop.result(loop.run(stop))
     finally:
-        module.train(was_training)
-    return loop.result(reason)
+        for part, mode in modes:
+            part.training = mode
 
 
 class _Loop:
@@ -95,7 +105,7 @@ class _Loop:
     ) -> None:
         self.module, self.config, self.device, self.start = module, config, device, start
         self.precision = choose_precision(config.precision, device, module)
-        spread = float(y.amax() - y.amin())
+        spread = float(y.amax()) - float(y.amin())
         self.peak = config.peak if config.peak is not None else (spread or 1.0)
         width = module.encoding.out_dim if isinstance(module, Field) else x.shape[1]
         self.block = rows_within(width, config.block_size)
@@ -201,6 +211,12 @@ class _Loop:
                 inputs, targets = self.inputs[indices[part]], self.targets[indices[part]]
             with self.autocast():
                 output = self.model(inputs)
+            if output.shape != targets.shape:
+                refuse(
+                    "the module's output must have the shape of the values",
+                    f"{tuple(output.shape)} for values {tuple(targets.shape)}",
+                    "Map (N, in_dim) to (N, out_dim): broadcasting would compare other pairs.",
+                )
             error = (output.to(targets.dtype) - targets).square().sum(0) / rows
             error.mean().backward()
             total = error.detach() if total is None else total + error.detach()
@@ -229,13 +245,16 @@ class _Loop:
             self.window.append((loss, float((row * scale).mean())))
 
     def snapshot(self, step: int) -> tuple[int, list[Tensor]]:
-        """The parameters after ``step`` steps; good once the loss they give is finite."""
-        return step, [p.detach().clone() for p in self.module.parameters()]
+        """The state after ``step`` steps; good once the loss it gives is finite."""
+        return step, [tensor.detach().clone() for tensor in self.state()]
+
+    def state(self) -> list[Tensor]:
+        return [*self.module.parameters(), *self.module.buffers()]
 
     def restore(self) -> None:
         with torch.no_grad():
-            for parameter, kept in zip(self.module.parameters(), self.good[1], strict=True):
-                parameter.copy_(kept)
+            for tensor, kept in zip(self.state(), self.good[1], strict=True):
+                tensor.copy_(kept)
 
     def log(self, step: int) -> HistoryPoint:
         """Add a point to the history from the losses since the last one."""
@@ -256,9 +275,8 @@ class _Loop:
                 if self.config.clamp:
                     output = output.clamp(0, self.peak)
                 target = self.y[part].to(self.device)
-                wide = torch.promote_types(output.dtype, target.dtype)
-                if target.dtype.is_floating_point and self.device.type != "mps":
-                    wide = torch.float64
+                exact = supports_float64(self.device)
+                wide = torch.float64 if exact else torch.float32
                 total += float((output.to(wide) - target.to(wide)).square().sum())
         self.module.train()
         error = total / self.y.numel()
@@ -266,6 +284,9 @@ class _Loop:
 
     def result(self, reason: str) -> FitResult:
         psnr, rmse = self.evaluate()
+        if not math.isfinite(rmse):  # the last step spoilt what no later loss could tell
+            self.restore()
+            raise NonFiniteLossError(len(self.losses), self.good[0], self.config.learning_rate)
         return FitResult(
             steps=len(self.losses),
             seconds=self.seconds(),

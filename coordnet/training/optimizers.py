@@ -39,17 +39,15 @@ class Optimizer:
 
     def __init__(self, module: nn.Module, config: FitConfig) -> None:
         parameters = [p for p in module.parameters() if p.requires_grad]
-        matrices: list[Tensor] = []
+        hidden: set[int] = set()  # of a weight that two layers share, one update
         if config.optimizer == "muon":
-            matrices = [
-                part.weight
+            hidden = {
+                id(part.weight)
                 for part in module.modules()
-                if isinstance(part, nn.Linear)
-                and part.weight.requires_grad
-                and min(part.weight.shape) >= _LEAST_SIDE
-            ]
-        chosen = {id(matrix) for matrix in matrices}
-        others = [p for p in parameters if id(p) not in chosen]
+                if isinstance(part, nn.Linear) and min(part.weight.shape) >= _LEAST_SIDE
+            }
+        matrices: list[Tensor] = [p for p in parameters if id(p) in hidden]
+        others = [p for p in parameters if id(p) not in hidden]
         rate = config.learning_rate
         self.parts: list[torch.optim.Optimizer] = []
         if matrices:

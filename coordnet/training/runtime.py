@@ -24,7 +24,7 @@ def choose_device(name: str = "auto") -> torch.device:
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
         device = torch.device(name)
-    except RuntimeError:
+    except (RuntimeError, TypeError):
         return refuse("device must be a torch device", f"device={name!r}", "Pass auto or cpu.")
     present = {
         "cpu": True,
@@ -57,10 +57,15 @@ def choose_precision(precision: str, device: torch.device, module: nn.Module) ->
 
     "auto" takes bf16 where the device is fast at it and the module is float32 with a linear
     layer at least 96 wide on both sides: narrower ones gain no time and lose digits.
+
+    Raises:
+        InputError: "bf16" for a module of float64, which autocast leaves alone.
     """
     weights = [p for p in module.parameters() if p.is_floating_point()]
     own = str(weights[0].dtype if weights else torch.get_default_dtype()).removeprefix("torch.")
     if precision == "bf16":
+        if own == "float64":
+            refuse("bf16 autocast needs a float32 module", own, "Pass precision='auto'.")
         return "bf16"
     wide = any(
         isinstance(part, nn.Linear) and min(part.weight.shape) >= _WIDE for part in module.modules()

@@ -24,7 +24,9 @@ def check_samples(module: nn.Module, x: Tensor, y: Tensor) -> tuple[Tensor, Tens
         if not isinstance(tensor, Tensor):
             got = type(tensor).__name__
             refuse(f"{name} must be a torch tensor", got, "Pass torch.as_tensor(…).")
-    if x.ndim < 1 or y.ndim < 1 or x.shape[:-1] != y.shape[:-1] or x[..., :1].numel() == 0:
+        if tensor.is_complex():
+            refuse(f"{name} must be real numbers", f"dtype {tensor.dtype}", "Pass their parts.")
+    if x.ndim < 1 or y.ndim < 1 or x.shape[:-1] != y.shape[:-1] or 0 in (x.numel(), y.numel()):
         refuse(
             "coordinates (…, in_dim) and values (…, out_dim) must share their leading axes, "
             "with at least one sample",
@@ -80,7 +82,7 @@ def shuffled(number: int, size: int, generator: torch.Generator) -> Iterator[Ten
     if size >= number:
         while True:
             yield None
-    rest = torch.empty(0, dtype=torch.int64)
+    rest = torch.empty(0, dtype=torch.int64, device="cpu")
     while True:
         order = torch.cat([rest, torch.randperm(number, generator=generator, device="cpu")])
         full = len(order) // size * size
