@@ -34,7 +34,7 @@ def integer_at_least(minimum: int, name: str, value: object, remedy: str) -> int
     """
     try:
         number = None if isinstance(value, bool) else value.__index__()  # type: ignore[attr-defined]
-    except AttributeError:
+    except (AttributeError, TypeError):
         number = None
     if number is None or number < minimum:
         refuse(f"{name} must be a whole number of at least {minimum}", f"{name}={value!r}", remedy)
