@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -22,18 +24,49 @@ class _Parser(argparse.ArgumentParser):
     """An ArgumentParser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
+        message = " ".join(message.split())
         self.exit(2, f"{self.prog}: error: {message} ({self.prog} --help)\n")
 
 
-def _size(text: str) -> tuple[int, int]:
-    width, _, height = text.lower().partition("x")
+def _whole(least: int) -> Callable[[str], int]:
+    """Return what turns an option's text into a whole number of at least ``least``."""
+
+    def convert(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = least - 1
+        if number < least:
+            rule = f"must be a whole number of at least {least}, not {text!r}"
+            raise argparse.ArgumentTypeError(rule)
+        if number >= 1 << 63:
+            raise argparse.ArgumentTypeError(f"must be below 2^63, not {text!r}")
+        return number
+
+    return convert
+
+
+def _positive(text: str) -> float:
+    """Return the finite number above 0 that an option's text stands for."""
     try:
-        size = int(width), int(height or 1)
+        number = float(text)
     except ValueError:
-        size = (0, 0)
-    if min(size) < 1:
-        raise argparse.ArgumentTypeError(f"a size is WIDTHxHEIGHT in pixels, not {text!r}")
-    return size
+        number = math.nan
+    if not (math.isfinite(number) and number > 0):
+        raise argparse.ArgumentTypeError(f"must be a finite number above 0, not {text!r}")
+    return number
+
+
+def _size(text: str) -> int | tuple[int, int]:
+    """Return the (width, height) of ``WIDTHxHEIGHT``, or one number of positions."""
+    try:
+        numbers = [_whole(1)(each) for each in text.lower().split("x")]
+    except argparse.ArgumentTypeError:
+        numbers = []
+    if len(numbers) not in (1, 2):
+        rule = f"must be WIDTHxHEIGHT in pixels, or a number of positions, not {text!r}"
+        raise argparse.ArgumentTypeError(rule)
+    return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
 
 
 def parser() -> argparse.ArgumentParser:
@@ -58,19 +91,23 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> None:
     group.add_argument(
         "--encoding", choices=list(ENCODINGS), help="default: gaussian, or harmonic with --period"
     )
-    group.add_argument("--k", type=int, help="size of the ladder")
-    group.add_argument("--C", type=float, help="constant of the geometric ladder (10000)")
+    group.add_argument(
+        "--k", type=_whole(1), help="size of the ladder (pictures: 64 harmonics, 256 gaussian)"
+    )
+    group.add_argument("--C", type=_positive, help="constant of the geometric ladder (10000)")
     group.add_argument(
         "--sigma",
-        type=float,
-        help="spread of the Gaussian ladder, in cycles per domain (pictures: 30)",
+        type=_positive,
+        help="spread of the Gaussian ladder, in cycles per domain, or per --period (pictures: 30, "
+        "tables: 8)",
     )
     group.add_argument(
         "--period",
-        type=float,
+        type=_positive,
         action="append",
         default=[],
         dest="periods",
+        metavar="PERIOD",
         help="tables: a period in the unit of the first column; again for several",
     )
     group.add_argument("--tile", action="store_true", help="pictures: repeat in both directions")
@@ -79,18 +116,20 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     group.add_argument("--network", choices=list(NETWORKS), default="mlp", help="default: mlp")
     group.add_argument(
-        "--hidden-dim", type=int, help="width of the network (pictures 256, tables 64)"
+        "--hidden-dim", type=_whole(1), help="width of the network (pictures 256, tables 64)"
     )
-    group.add_argument("--layers", type=int, help="hidden layers (pictures 3, tables 2)")
+    group.add_argument("--layers", type=_whole(0), help="hidden layers (pictures 3, tables 2)")
 
     group = fit.add_argument_group("training")
-    group.add_argument("--steps", type=int, help="budget in steps (pictures 1500, tables 2000)")
-    group.add_argument("--seconds", type=float, help="budget in seconds")
-    group.add_argument("--target-psnr", type=float, help="stop at this PSNR in dB")
-    group.add_argument("--batch-size", type=int, help="samples a step (4096, or all)")
-    group.add_argument("--learning-rate", type=float, help="largest learning rate (0.004)")
+    group.add_argument(
+        "--steps", type=_whole(1), help="budget in steps (pictures 1500, tables 2000)"
+    )
+    group.add_argument("--seconds", type=_positive, help="budget in seconds")
+    group.add_argument("--target-psnr", type=_positive, help="stop at this PSNR in dB")
+    group.add_argument("--batch-size", type=_whole(1), help="samples a step (4096, or all)")
+    group.add_argument("--learning-rate", type=_positive, help="largest learning rate (0.004)")
     group.add_argument("--optimizer", choices=["muon", "adam"], help="default: muon")
-    group.add_argument("--seed", type=int, default=0, help="default: 0")
+    group.add_argument("--seed", type=_whole(0), default=0, help="default: 0")
     _add_runtime(group)
     group.add_argument(
         "--precision",
@@ -100,7 +139,9 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
 
     group = fit.add_argument_group("reading")
-    group.add_argument("--page", type=int, help="page or frame of a file with several, from 0")
+    group.add_argument(
+        "--page", type=_whole(0), help="page or frame of a file with several, from 0"
+    )
     group.add_argument("--x", help="tables: the column of positions (default: the first)")
     group.add_argument(
         "--y",
@@ -133,7 +174,7 @@ def _add_render(commands: argparse._SubParsersAction[_Parser]) -> None:
     render.add_argument(
         "--size",
         type=_size,
-        help="WIDTHxHEIGHT in pixels, or a number of positions (default: as fitted)",
+        help="pictures: WIDTHxHEIGHT; tables: a number of positions (default: as fitted)",
     )
     render.add_argument("--overwrite", action="store_true", help="replace an existing file")
     _add_runtime(render)
@@ -147,7 +188,9 @@ def _add_evaluate(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     evaluate.add_argument("run", type=Path, help="run folder, or its model.safetensors")
     evaluate.add_argument("input", type=Path, help="a file of the kind that was fitted")
-    evaluate.add_argument("--page", type=int, help="page or frame of a file with several, from 0")
+    evaluate.add_argument(
+        "--page", type=_whole(0), help="page or frame of a file with several, from 0"
+    )
     evaluate.add_argument("--json", action="store_true", help="print JSON")
     _add_runtime(evaluate)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from .arguments import parser
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _USAGE, _FAILED, _INTERRUPTED = 2, 1, 130
+# what an operating system says of a path that cannot be meant
+_BAD_PATH = (errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EPERM)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,15 +29,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     0 for success, 2 for bad usage or input, 1 for a run that failed, 130 after Ctrl-C.
     """
+    _let_print_succeed()
     top = parser()
     options = top.parse_args(arguments)
+    commands = {"fit": _fit, "render": _render, "evaluate": _evaluate, "info": _info}
     if options.command is None:
         top.print_help()
-        return _USAGE
+        return _complain(f"a command is needed: {', '.join(commands)}", _USAGE)
     try:
-        return {"fit": _fit, "render": _render, "evaluate": _evaluate, "info": _info}[
-            options.command
-        ](options)
+        status = commands[options.command](options)
+        sys.stdout.flush()  # a reader that is gone shows here, not at exit
+        return status
     except InputError as error:
         return _complain(error, _USAGE)
     except KeyboardInterrupt:
@@ -45,12 +51,61 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (MemoryError, OSError, RuntimeError) as error:
         if os.environ.get("COORDNET_DEBUG"):
             raise
-        return _complain(error if str(error) else type(error).__name__, _FAILED)
+        bad_path = isinstance(error, OSError) and error.errno in _BAD_PATH
+        return _complain(_in_words(error), _USAGE if bad_path else _FAILED)
+
+
+def _let_print_succeed() -> None:
+    """Print line by line, and a mark for what the terminal's character set lacks."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)  # a notebook's stream has none
+        if reconfigure is not None:
+            reconfigure(errors="replace", line_buffering=True)
 
 
 def _complain(error: object, status: int) -> int:
     print(f"coordnet: error: {' '.join(str(error).split())}", file=sys.stderr)
     return status
+
+
+def _in_words(error: Exception) -> str:
+    """What went wrong, without an allocator's internals or an error's number."""
+    text = str(error) or type(error).__name__
+    amount = re.search(r"(?:tried to|unable to) allocate ([\d.]+ \w+)", text, re.IGNORECASE)
+    if amount is not None:
+        return f"not enough memory: {amount[1]} were asked for at once. Choose smaller sizes."
+    if isinstance(error, MemoryError):
+        return "not enough memory. Choose smaller sizes."
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return text
+
+
+class _Interrupt:
+    """Ctrl-C during a fit: the first asks it to end and is answered here, a second ends at once.
+
+    It is in force from the first question on: before the first step there is nothing to save.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._previous: Any = None
+
+    def __call__(self) -> bool:
+        """Whether the fit is to end."""
+        # where Ctrl-C is switched off (a job in the background) it stays so
+        if self._previous is None and signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+            self._previous = signal.signal(signal.SIGINT, self._ask)
+        return self.asked
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        self.asked = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def restore(self) -> None:
+        """Put back what Ctrl-C did before."""
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)
 
 
 def _fit(options: argparse.Namespace) -> int:
@@ -59,19 +114,12 @@ def _fit(options: argparse.Namespace) -> int:
     settings = {k: v for k, v in vars(options).items() if k not in ("command", "input")}
     settings["periods"] = tuple(settings["periods"])
     settings["y"] = tuple(settings["y"])
-    interrupted = False
-
-    def stop_soon(number: int, frame: FrameType | None) -> None:
-        nonlocal interrupted
-        interrupted = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a second Ctrl-C ends at once
-
-    previous = signal.signal(signal.SIGINT, stop_soon)
+    interrupt = _Interrupt()
     try:
-        fit_file(options.input, FitOptions(**settings), stop=lambda: interrupted)
+        fit_file(options.input, FitOptions(**settings), stop=interrupt)
     finally:
-        signal.signal(signal.SIGINT, previous)
-    if interrupted:
+        interrupt.restore()
+    if interrupt.asked:
         return _complain("interrupted; what was fitted so far is saved", _INTERRUPTED)
     return 0
 
@@ -81,14 +129,20 @@ def _render(options: argparse.Namespace) -> int:
 
     from ..tasks import render_run
 
-    with tqdm(unit="px", unit_scale=True, desc="render", disable=None) as bar:
+    with tqdm(unit="px", unit_scale=True, desc="render", disable=None, leave=False) as bar:
+
+        def progress(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done)
+
         render_run(
             options.run,
             options.output,
             size=options.size,
             device=options.device,
             overwrite=options.overwrite,
-            progress=bar.update,
+            say=bar.write,
+            progress=progress,
         )
     return 0
 
@@ -103,6 +157,8 @@ def _evaluate(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(json_values(found)))
         return 0
+    for note in found.pop("notes"):
+        print(f"note: {note}")
     for name, value in found.items():
         print(f"{name:12} {value:.6g}" if isinstance(value, float) else f"{name:12} {value}")
     return 0

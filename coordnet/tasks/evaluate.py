@@ -23,6 +23,8 @@ def evaluate_run(
 ) -> dict[str, Any]:
     """Return PSNR, RMSE, peak and number of samples of a run at the samples of a file.
 
+    With them go the ``device``, and the ``notes`` on how the file was read.
+
     Args:
         run: the run folder, or its model file.
         path: a file of the kind that the run was fitted to.
@@ -32,8 +34,10 @@ def evaluate_run(
     Raises:
         InputError: no such run, or a file that does not fit it.
     """
-    field, settings = open_model(run, str(choose_device(device)))
+    chosen = str(choose_device(device))
+    field, settings = open_model(run, chosen)
     kind: Any = task_of_run(settings)
     about = settings["input"]
     columns = {"x": about["x_name"], "y": tuple(about["y_names"])} if "y_names" in about else {}
-    return kind(path, FitOptions(page=page, **columns)).evaluate(field, about)
+    task = kind(path, FitOptions(page=page, **columns))
+    return {**task.evaluate(field, about), "device": chosen, "notes": task.notes}

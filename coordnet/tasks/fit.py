@@ -15,11 +15,17 @@ from ..errors import refuse
 from ..field import Field
 from ..files import write_json
 from ..plotting import save_curve
-from ..saving import save
 from ..training import FitResult, NonFiniteLossError, choose_device, choose_precision, fit
 from . import TASKS
 from .options import FitOptions
-from .run_folder import RunFolder
+from .run_folder import RunFolder, writing
+from .sentences import (
+    describe_field,
+    describe_machine,
+    describe_result,
+    describe_training,
+    readable,
+)
 from .task import Say, Task
 
 __all__ = ["fit_file", "task_for"]
@@ -40,7 +46,8 @@ def task_for(path: Path, options: FitOptions) -> Task:
         if path.suffix.lower() in task.suffixes:
             return task(path, options)
     known = ", ".join(suffix for task in TASKS.values() for suffix in task.suffixes)
-    return refuse("the input's ending tells its kind", f"{path.suffix!r}", f"Known: {known}.")
+    got = f"{str(path)!r}, which ends in {path.suffix!r}" if path.suffix else f"{str(path)!r}"
+    return refuse("the input's ending tells its kind", got, f"Known: {known}.")
 
 
 def fit_file(
@@ -49,7 +56,8 @@ def fit_file(
     """Fit a file and fill the run folder.
 
     The folder gets model.safetensors, the reconstruction, comparison.png, curve.png and
-    report.json. Whatever can be known to fail is refused before the fit starts.
+    report.json. Whatever can be known to fail is refused before the fit starts, and then no
+    folder is left behind.
 
     Args:
         path: a picture or a table.
@@ -59,71 +67,42 @@ def fit_file(
 
     Raises:
         InputError: a bad input, option or folder.
-        NonFiniteLossError: the loss became infinite or NaN; the last good model is saved.
+        NonFiniteLossError: the loss became infinite or NaN; the last good model is saved, unless
+            it is the untrained one and would replace an earlier run.
+        RuntimeError: the run could not be written.
     """
     task = task_for(path, options)
     config = task.config(options)
     device = choose_device(options.device)
     field = task.field(options)
-    folder = RunFolder(options.out or Path("runs") / path.stem, options.overwrite)
-    precision = choose_precision(config.precision, device, field)
-    say(f"{path.name}: {task.summary()}")
-    for note in task.notes:
-        say(f"  note: {note}")
-    say(f"  {_architecture(field)}")
-    say(f"  on {_device_name(device)} in {precision}, {_budget(config.steps, config.seconds)}")
-    settings = {"task": task.kind, "input": task.describe(), "options": options.given()}
-    try:
-        result = fit(field, *task.samples(), config, stop=stop)
-    except NonFiniteLossError:
-        save(field, folder.model, settings)
-        say(f"  the last good model is in {folder.model}")
-        raise
-    save(field, folder.model, settings)
-    write_json(folder.file("report.json"), _report(path, task, field, result, settings))
-    task.write_outputs(folder, field, result)
-    save_curve(folder.file("curve.png"), result.history, title=path.name)
-    say(
-        f"PSNR {_decibels(result.psnr)} (peak {result.peak:g}, of the model's values), "
-        f"RMSE {result.rmse:.4g}, {result.steps} steps in {result.seconds:.1f} s"
-    )
-    say(f"wrote {folder.path}")
+    out = options.out or Path("runs") / path.stem
+    with RunFolder(out, options.overwrite) as folder:
+        precision = choose_precision(config.precision, device, field)
+        say(f"{readable(path.name)}: {task.summary()}")
+        for note in task.notes:
+            say(f"  note: {note}")
+        for warning in task.warnings:
+            say(f"  warning: {warning}")
+        say(f"  {describe_field(field)}")
+        say(f"  on {describe_machine(device)} in {precision}, {describe_training(config)}")
+        settings = {"task": task.kind, "input": task.describe(), "options": options.given()}
+        try:
+            result = fit(field, *task.samples(), config, stop=stop)
+        except NonFiniteLossError as error:
+            if folder.replaces and error.good_step == 0:
+                say(f"  the earlier run in {readable(folder.path)} is left as it was")
+            else:
+                folder.save(field, settings)
+                say(f"  the last good model is in {readable(folder.model)}")
+            raise
+        folder.save(field, settings)
+        with writing(folder.path):
+            write_json(folder.file("report.json"), _report(path, task, field, result, settings))
+            task.write_outputs(folder, field, result)
+            save_curve(folder.file("curve.png"), result.history, title=readable(path.name))
+        say(describe_result(result))
+        say(f"wrote {readable(folder.path)}")
     return result
-
-
-def _decibels(psnr: float) -> str:
-    return f"{psnr:.2f} dB" if np.isfinite(psnr) else "without error"
-
-
-def _architecture(field: Field) -> str:
-    encoding = field.spec()["encoding"]
-    while encoding["name"] == "normalized":
-        encoding = encoding["encoding"]
-    parts = encoding["encodings"] if encoding["name"] == "concat" else [encoding]
-    shown = " + ".join(_settings_of(part) for part in parts)
-    number = sum(p.numel() for p in field.parameters() if p.requires_grad)
-    network = _settings_of(field.spec()["network"])
-    return f"{shown} → {field.encoding.out_dim} features → {network}; {number:,} parameters"
-
-
-def _settings_of(spec: dict[str, Any]) -> str:
-    hidden = ("name", "in_dim", "out_dim", "include_input", "seed")
-    shown = ", ".join(f"{k}={v}" for k, v in spec.items() if k not in hidden and v is not None)
-    return f"{spec['name']}({shown})"
-
-
-def _device_name(device: torch.device) -> str:
-    if device.type == "cuda":
-        return f"{device} ({torch.cuda.get_device_name(device)})"
-    if device.type == "cpu":
-        return f"the CPU ({torch.get_num_threads()} threads)"
-    return str(device)
-
-
-def _budget(steps: int | None, seconds: float | None) -> str:
-    parts = [f"{steps} steps"] if steps is not None else []
-    parts += [f"{seconds:g} s"] if seconds is not None else []
-    return "at most " + " or ".join(parts)
 
 
 def _report(
@@ -132,9 +111,10 @@ def _report(
     found = result.to_dict()
     config, history = found.pop("config"), found.pop("history")
     return {
-        "input": str(path),
+        "file": readable(path),
         **settings,
         "notes": task.notes,
+        "warnings": task.warnings,
         "metrics": {
             "psnr": found.pop("psnr"),
             "rmse": found.pop("rmse"),

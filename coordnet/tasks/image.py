@@ -14,14 +14,15 @@ from torch import Tensor
 from ..datasets import Image, check_output, read_image, write_image
 from ..datasets.images import is_lossy
 from ..encodings import Encoding
-from ..errors import refuse
+from ..errors import InputError, refuse
 from ..field import Field
 from ..grids import pixel_centres
 from ..plotting import save_comparison
 from ..rendering import render_image
 from ..training import FitConfig, FitResult
 from .options import FitOptions
-from .run_folder import RunFolder
+from .run_folder import RunFolder, writing
+from .sentences import plural, readable
 from .task import Say, Task, build_ladder, refuse_unused
 
 __all__ = ["ImageTask"]
@@ -43,6 +44,7 @@ class ImageTask(Task):
         self.path = path
         self.image: Image = read_image(path, page=options.page)
         self.notes = list(self.image.notes)
+        self.warnings = []
 
     @functools.cached_property
     def _samples(self) -> tuple[Tensor, Tensor]:
@@ -64,7 +66,8 @@ class ImageTask(Task):
             remedy = f"Choose --encoding {' or '.join(_REPEATING)}."
             refuse(f"{flag} needs an encoding that repeats", f"--encoding {name}", remedy)
         if options.tile and options.wrap is not None:
-            refuse("a picture is tiled or wrapped", "--tile and --wrap", "Pass one of them.")
+            got = "--tile and --wrap"
+            refuse("a picture repeats in both directions or in one", got, "Pass one of them.")
         # a plain photo must not wrap: what repeats only after two domain lengths cannot
         period = [1.0 if options.tile or options.wrap == axis else 2.0 for axis in "xy"]
         octaves = max(1, round(math.log2(max(height, width))))
@@ -102,8 +105,9 @@ class ImageTask(Task):
     def summary(self) -> str:
         """Return the size and the kind of pixels."""
         image = self.image
-        size = f"{image.width} x {image.height} {image.mode}, {image.bit_depth} bits"
-        return f"{size} ({image.width * image.height:,} pixels)"
+        kind = f"{image.mode}, {plural(image.bit_depth, 'bit')}"
+        number = plural(image.width * image.height, "pixel")
+        return f"{image.width} x {image.height} {kind} ({number})"
 
     def write_outputs(self, folder: RunFolder, field: Field, result: FitResult | None) -> None:
         """Write reconstruction.png and comparison.png."""
@@ -115,7 +119,7 @@ class ImageTask(Task):
             folder.file("comparison.png"),
             image.values(),
             np.clip(values, 0, 1),
-            title=self.path.name,
+            title=readable(self.path.name),
         )
 
     @staticmethod
@@ -128,14 +132,19 @@ class ImageTask(Task):
             field: the fitted field.
             settings: what `describe` returned.
             output: the picture's file; its ending chooses the format.
-            options: ``size`` as (width, height) or None.
+            options: ``size`` as (width, height) or None, and ``progress``, which is called with the
+                numbers of pixels done since the last call and in all.
             say: takes sentences for the console.
         """
-        bits = 8 if output.suffix.lower() != ".png" else _png_bits(settings["bit_depth"])
-        check_output(output, settings["channels"], bits)
-        width, height = options["size"] or (settings["width"], settings["height"])
-        peak = 255 if bits == 8 else 65535
+        size = options["size"] or (settings["width"], settings["height"])
+        if isinstance(size, int):
+            rule = "the size of a picture is WIDTHxHEIGHT"
+            refuse(rule, f"--size {size}", f"Pass --size {size}x{size}, say.")
+        width, height = size
+        bits = _bits_for(output, settings["channels"], settings["bit_depth"])
         dtype = np.uint8 if bits == 8 else np.uint16
+        peak = np.iinfo(dtype).max
+        report = options.get("progress")
 
         def to_bytes(values: np.ndarray) -> np.ndarray:
             return np.rint(np.clip(values, 0, 1) * peak).astype(dtype)
@@ -146,10 +155,11 @@ class ImageTask(Task):
             width,
             device=next(field.parameters()).device,
             convert=to_bytes,
-            progress=options.get("progress"),
+            progress=None if report is None else lambda done: report(done, width * height),
         )
-        write_image(output, pixels)
-        say(f"wrote {output}: {width} x {height}, {bits} bits")
+        with writing(output):
+            write_image(output, pixels)
+        say(f"wrote {readable(output)}: {width} x {height}, {bits} bits")
         if is_lossy(output):
             say("JPEG changes the values: PSNRs are those of the model, not of this file.")
 
@@ -176,6 +186,18 @@ class ImageTask(Task):
         if (image.height, image.width) != (settings["height"], settings["width"]):
             found["fitted_size"] = f"{settings['width']} x {settings['height']}"
         return found
+
+
+def _bits_for(output: Path, channels: int, bit_depth: int) -> int:
+    """The fitted depth where the format can hold it, else 8 bits."""
+    bits = _png_bits(bit_depth)
+    if bits > 8:
+        try:
+            check_output(output, channels, bits)
+        except InputError:
+            bits = 8
+    check_output(output, channels, bits)
+    return bits
 
 
 def _png_bits(bit_depth: int) -> int:

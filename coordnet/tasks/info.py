@@ -16,6 +16,7 @@ from ..networks import NETWORKS
 from ..training import choose_device
 from ..training.runtime import fast_bf16
 from .run_folder import open_model
+from .sentences import describe_field, describe_machine
 
 __all__ = ["info_lines"]
 
@@ -33,7 +34,13 @@ def info_lines(what: str) -> Iterator[str]:
         yield from _machine()
     else:
         field, settings = open_model(what, "cpu")
-        yield f"{settings.get('task', 'field')}: {json.dumps(settings.get('input', {}))}"
+        kind, about = settings.get("task"), settings.get("input")
+        if kind is not None and isinstance(about, dict):
+            facts = (f"{name} {json.dumps(value)}" for name, value in about.items())
+            yield f"{kind}: {', '.join(facts)}"
+        else:
+            yield "a field saved from Python"
+        yield describe_field(field)
         yield str(field)
 
 
@@ -54,6 +61,5 @@ def _plain(parameter: str) -> str:
 def _machine() -> Iterator[str]:
     device = choose_device()
     yield f"coordnet {__version__}, torch {torch.__version__}, Python {platform.python_version()}"
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
-    yield f"device: {device} ({name}), {torch.get_num_threads()} threads"
+    yield f"fits run on {describe_machine(device)}, {platform.machine()}"
     yield f"fast at bf16: {'yes' if fast_bf16(device) else 'no'}"

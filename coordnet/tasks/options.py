@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..training import FitConfig
+from .sentences import readable
 
 __all__ = ["FitOptions"]
 
@@ -19,7 +20,7 @@ class FitOptions:
         encoding: a name in ENCODINGS.
         k: size of the ladder.
         C: constant of the geometric ladder.
-        sigma: spread of the Gaussian ladder.
+        sigma: spread of the Gaussian ladder, in cycles per domain, or per period where one is set.
         periods: periods in the coordinate's own unit, none for a signal that does not repeat.
         tile: a picture repeats in both directions.
         wrap: "x" or "y": a picture repeats in that direction.
@@ -70,7 +71,7 @@ class FitOptions:
     def given(self) -> dict[str, Any]:
         """Return the options that differ from their defaults, as plain JSON values."""
         found = {f.name: getattr(self, f.name) for f in fields(self)}
-        plain = {name: str(v) if isinstance(v, Path) else v for name, v in found.items()}
+        plain = {name: readable(v) if isinstance(v, Path) else v for name, v in found.items()}
         defaults = {f.name: f.default for f in fields(self)}
         return {name: value for name, value in plain.items() if value != defaults[name]}
 

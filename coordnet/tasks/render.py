@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ def task_of_run(settings: dict[str, Any]) -> type[Task]:
     if kind not in TASKS or not isinstance(settings.get("input"), dict):
         refuse(
             "the model must come from coordnet fit",
-            f"task {kind!r}",
+            "a field that names no task" if settings.get("task") is None else f"task {kind!r}",
             "A field saved from Python is loaded with coordnet.load.",
         )
     return TASKS[kind]
@@ -35,29 +36,33 @@ def render_run(
     run: str | os.PathLike[str],
     output: Path,
     *,
-    size: tuple[int, int] | None = None,
+    size: int | tuple[int, int] | None = None,
     device: str = "auto",
     overwrite: bool = False,
     say: Say = print,
-    progress: Any = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> None:
     """Render a run to a file: a picture at any size, or a table at any number of positions.
 
     Args:
         run: the run folder, or its model file.
         output: the file to write.
-        size: (width, height) in pixels, or (positions, 1); the fitted size where None.
+        size: (width, height) of a picture, number of positions of a table; None: as fitted.
         device: "auto" or a torch device.
         overwrite: whether an existing file may be replaced.
         say: takes sentences for the console.
-        progress: called with the number of pixels done since the last call.
+        progress: called with the numbers of pixels done since the last call and in all.
 
     Raises:
         InputError: no such run, or an output that cannot hold it or exists.
+        RuntimeError: the output could not be written.
     """
     chosen = choose_device(device)
+    if output.is_dir():
+        refuse("the output must be a file", f"{str(output)!r}, a folder", "Name a file in it.")
     if output.exists() and not overwrite:
-        refuse("the output must not exist yet", f"{str(output)!r}", "Pass --overwrite.")
+        remedy = "Pass another name, or --overwrite to replace it."
+        refuse("the output must not exist yet", f"{str(output)!r}", remedy)
     if not output.parent.is_dir():
         refuse("the output's folder must exist", f"{str(output.parent)!r}", "Make it first.")
     field, settings = open_model(run, str(chosen))

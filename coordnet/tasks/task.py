@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +32,7 @@ class Task(ABC):
         kind: its name in TASKS.
         suffixes: endings of the files it reads.
         notes: sentences about the input for the console.
+        warnings: such sentences where something is likely to be wrong.
     """
 
     kind: ClassVar[str]
@@ -40,6 +42,7 @@ class Task(ABC):
 
     path: Path
     notes: list[str]
+    warnings: list[str]
 
     @abstractmethod
     def __init__(self, path: Path, options: FitOptions) -> None: ...
@@ -104,15 +107,20 @@ def build_ladder(name: str, in_dim: int, options: FitOptions, defaults: dict[str
         value = getattr(options, option)
         if value is not None:
             if option not in settings:
+                able = [each for each in ENCODINGS if _takes(ENCODINGS[each], option)]
                 refuse(
-                    f"--{option} must be one that the {name} encoding has",
-                    f"--{option} {value}",
-                    f"Leave it away, or choose another --encoding of {', '.join(ENCODINGS)}.",
+                    f"--{option} belongs to --encoding {' or '.join(able)}",
+                    f"--{option} {value} with {name}",
+                    "Leave it away, or choose another encoding.",
                 )
             settings[option] = value
     if name == "gaussian":
         settings["seed"] = options.seed
     return ENCODINGS[name](in_dim, **settings)
+
+
+def _takes(build: Callable[..., Encoding], option: str) -> bool:
+    return option in inspect.signature(build).parameters
 
 
 def refuse_unused(options: FitOptions, kind: str, *names: str) -> None:
@@ -122,7 +130,13 @@ def refuse_unused(options: FitOptions, kind: str, *names: str) -> None:
         if name in given:
             flag = {"periods": "period"}.get(name, name)
             refuse(
-                f"--{flag} must be left away for this kind of input",
-                f"--{flag} for {kind}",
-                "coordnet fit --help says which option belongs to what.",
+                f"--{flag} means nothing for {kind}",
+                f"--{flag} {_as_typed(given[name])}".strip(),
+                "Leave it away; coordnet fit --help says what belongs to what.",
             )
+
+
+def _as_typed(value: Any) -> str:
+    if value is True:
+        return ""
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
