@@ -121,7 +121,8 @@ class Field(ExactConstants):
 
         Args:
             mean: what is subtracted before the network learns.
-            std: what the values are divided by then; 0 (a constant value) counts as 1.
+            std: what the values are divided by then; for a constant value (0, or what is left
+                of 0 by rounding) a thousandth of its size, so that it comes out as it went in.
         """
         mean, std = _exact(mean), _exact(std)
         for name, each in (("mean", mean), ("std", std)):
@@ -137,8 +138,10 @@ class Field(ExactConstants):
                 f"mean={mean.tolist()}, std={std.tolist()}",
                 "Drop samples that are NaN or infinite.",
             )
+        size = mean.abs()
+        constant = torch.where(size > 0, 1e-3 * size, 1e-3)
         self.value_mean.copy_(mean)
-        self.value_std.copy_(torch.where(std > 0, std, 1.0))
+        self.value_std.copy_(torch.where(std > 1e-14 * size, std, constant))
         self.standardised = True
 
     def prepare(self, coordinates: Tensor, values: Tensor) -> None:
