@@ -75,7 +75,7 @@ class TestModules:
                 return a + b * x + c * x**2
 
         module = Parabola()
-        result = fit(module, X, 1 - 2 * X + 3 * X**2, quick(300, learning_rate=0.2))
+        result = fit(module, X, 1 - 2 * X + 3 * X**2, quick(500, learning_rate=0.5))
         assert result.rmse < 0.05
         assert module.coefficients.tolist() == pytest.approx([1, -2, 3], abs=0.5)
 
