@@ -70,6 +70,7 @@ def load(path: str | os.PathLike[str], device: str | torch.device = "cpu") -> Fi
     about, tensors = _read(path)
     field = _empty_field(path, about["field"], tensors)
     expected = field.state_dict()
+    constants = {name for name, _ in field.named_buffers()}
     if expected.keys() != tensors.keys():
         odd = sorted(expected.keys() ^ tensors.keys())[:3]
         _damaged(path, f"tensors {', '.join(odd)} missing or left over")
@@ -77,7 +78,7 @@ def load(path: str | os.PathLike[str], device: str | torch.device = "cpu") -> Fi
         like = expected[name]
         if tensor.shape != like.shape:
             _damaged(path, f"{name} of shape {tuple(tensor.shape)}, not {tuple(like.shape)}")
-        exact = like.dtype == torch.float64  # a constant: weights follow the default dtype
+        exact = name in constants and like.dtype == torch.float64
         if not tensor.is_floating_point() or (exact and tensor.dtype != torch.float64):
             _damaged(path, f"{name} of dtype {tensor.dtype}")
     field.load_state_dict(tensors, assign=True)
@@ -161,6 +162,6 @@ def _check_sizes(path: Path, spec: Any, most: int, most_layers: int) -> None:
 def _damaged(path: Path, what: str) -> NoReturn:
     raise InputError(
         f"a model file must hold what its description says: {str(path)!r}",
-        what,
+        " ".join(what.split())[:200],
         "The file is damaged or was not written by coordnet.",
     )
