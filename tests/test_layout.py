@@ -1,0 +1,252 @@
+"""The direction of imports, and what importing costs."""
+
+import ast
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import coordnet
+
+PACKAGE = Path(coordnet.__file__).parent
+SCRIPTS = PACKAGE.parent / "scripts"
+
+# a room is a module or a package right under coordnet/; each may import what its line names
+BASE = {"_lazy", "constants", "errors", "files", "grids", "memory", "parallel", "specs"}
+TOOLS = {"datasets", "metrics", "plotting", "rendering"}
+ALLOWED = {
+    **dict.fromkeys(BASE | TOOLS | {"encodings", "networks"}, BASE),
+    "field": BASE | {"encodings", "networks"},
+    "saving": BASE | {"encodings", "networks", "field"},
+    "training": BASE | {"encodings", "networks", "field", "metrics"},
+}
+ALLOWED["tasks"] = set(ALLOWED) | TOOLS
+ALLOWED["cli"] = set(ALLOWED)
+ALLOWED["__main__"] = {"cli"}
+ALLOWED["__init__"] = set(ALLOWED) - {"tasks", "cli", "__main__"}
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+NAMES = [str(path.relative_to(PACKAGE)) for path in MODULES]
+
+
+def room_of(path):
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imports(tree, package):
+    """Yield (absolute module, imported name or None) for every import, wherever it stands.
+
+    Args:
+        tree: the parsed module.
+        package: the dotted package that relative imports start from.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, None) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1]
+            base = ".".join(
+                [*(above if node.level else []), *([node.module] if node.module else [])]
+            )
+            yield from ((base, alias.name) for alias in node.names)
+
+
+def rooms_imported(path):
+    """Return the rooms that a module of the package imports from."""
+    package = ".".join(["coordnet", *path.relative_to(PACKAGE).parent.parts])
+    found = set()
+    for module, name in imports(ast.parse(path.read_text(encoding="utf-8")), package):
+        parts = module.split(".")
+        if parts[0] != "coordnet":
+            continue
+        if len(parts) > 1:
+            found.add(parts[1])
+        elif name is not None and is_room(name):
+            found.add(name)  # from . import room
+        elif name != "__version__":
+            found.add("__init__")  # a public name of the whole
+    return found
+
+
+def is_room(name):
+    return (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()
+
+
+def test_every_room_has_a_line_here():
+    assert {room_of(path) for path in MODULES} <= set(ALLOWED)
+
+
+def test_the_table_itself_has_no_circle():
+    left = {room: set(allowed) - {room} for room, allowed in ALLOWED.items() if room not in BASE}
+    left = {room: allowed - BASE for room, allowed in left.items()}
+    while left:
+        free = [room for room, allowed in left.items() if not allowed]
+        assert free, left
+        left = {room: allowed - set(free) for room, allowed in left.items() if room not in free}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=NAMES)
+def test_no_arrow_against_the_direction(path):
+    room = room_of(path)
+    arrows = rooms_imported(path) - {room} - ALLOWED[room]
+    assert not arrows, f"{path} must not import from {', '.join(sorted(arrows))}"
+
+
+def test_the_reader_of_imports_reads_them():
+    assert rooms_imported(PACKAGE / "training" / "loop.py") >= {"field", "metrics", "training"}
+    assert rooms_imported(PACKAGE / "tasks" / "fit.py") >= {"saving", "training", "plotting"}
+    assert rooms_imported(PACKAGE / "__init__.py") >= {"field", "training", "encodings"}
+    source = "import coordnet.cli\nfrom .. import field, tasks\nfrom ..cli.main import main\n"
+    found = list(imports(ast.parse(source), "coordnet.encodings"))
+    assert found == [
+        ("coordnet.cli", None),
+        ("coordnet", "field"),
+        ("coordnet", "tasks"),
+        ("coordnet.cli.main", "main"),
+    ]
+
+
+def test_base_rooms_have_no_circle():
+    arrows = {name: rooms_imported(PACKAGE / f"{name}.py") & BASE - {name} for name in BASE}
+    while arrows:
+        free = {name for name, targets in arrows.items() if not targets & arrows.keys()}
+        assert free, arrows
+        arrows = {name: targets for name, targets in arrows.items() if name not in free}
+
+
+@pytest.mark.parametrize("path", sorted(SCRIPTS.glob("*.py")), ids=lambda path: path.name)
+def test_scripts_use_public_names_only(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    aliases = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                assert not alias.name.startswith("coordnet."), alias.name
+                if alias.name == "coordnet":
+                    aliases.add(alias.asname or alias.name)
+    for module, name in imports(tree, "scripts"):
+        if name is not None and module.split(".")[0] == "coordnet":
+            assert module.count(".") <= 1, f"{module} is inside a room"
+            assert not module.split(".")[-1].startswith("_"), module
+            assert name in importlib.import_module(module).__all__, f"{module}.{name}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id in aliases:
+                assert node.attr in coordnet.__all__, f"coordnet.{node.attr}"
+
+
+@pytest.mark.parametrize("name", coordnet.__all__)
+def test_every_public_name_resolves(name):
+    found = getattr(coordnet, name)
+    assert found is not None
+    if name != "__version__":
+        assert found.__doc__
+        assert found.__module__.startswith("coordnet")
+
+
+PACKAGES = sorted(
+    {
+        f"coordnet.{room_of(path)}"
+        for path in MODULES
+        if room_of(path) not in ("__init__", "__main__")
+    }
+)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_every_name_that_a_room_exports_resolves(name):
+    room = importlib.import_module(name)
+    for each in getattr(room, "__all__", []):
+        assert getattr(room, each) is not None
+
+
+def test_a_name_that_is_not_there():
+    with pytest.raises(AttributeError, match="no_such_name"):
+        coordnet.no_such_name  # noqa: B018
+
+
+def test_the_tables_agree_with_the_exports():
+    assert set(coordnet.__all__) == {"__version__"} | {
+        name for names in coordnet._WHERE.values() for name in names
+    }
+    assert sorted(coordnet.__all__) == sorted(set(coordnet.__all__))
+
+
+def child(code, *arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-W", "error", *(["-c", code] if code else []), *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        check=False,
+    )
+
+
+def test_importing_does_no_work():
+    code = """
+import os, signal, sys, warnings
+folder = set(os.listdir())
+before = (set(sys.modules), dict(os.environ), list(warnings.filters), list(sys.path))
+handlers = [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)]
+import coordnet
+new = {name.split(".")[0] for name in set(sys.modules) - before[0]}
+assert before[1:] == (dict(os.environ), list(warnings.filters), list(sys.path))
+assert handlers == [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)]
+heavy = new & {"torch", "numpy", "matplotlib", "imageio", "tqdm", "safetensors", "PIL"}
+assert not heavy, heavy
+assert coordnet.__version__
+assert "torch" not in sys.modules
+assert set(os.listdir()) == folder
+"""
+    done = child(code)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_using_the_names_changes_no_global_of_torch():
+    code = """
+import sys, random, torch, numpy
+def state():
+    return (torch.get_default_dtype(), torch.get_default_device(), torch.get_num_threads(),
+            torch.is_grad_enabled(), torch.are_deterministic_algorithms_enabled(),
+            torch.get_float32_matmul_precision(), torch.backends.cudnn.benchmark,
+            torch.get_rng_state().tolist(), random.getstate(),
+            str(numpy.random.get_state()), numpy.geterr())
+before = state()
+import coordnet
+for name in coordnet.__all__:
+    getattr(coordnet, name)
+import coordnet.cli, coordnet.tasks, coordnet.plotting
+assert state() == before
+assert "matplotlib" not in sys.modules
+"""
+    done = child(code)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_help_does_not_wait_for_torch():
+    for options in (["--help"], ["fit", "--help"], ["render", "--help"]):
+        code = f"""
+import sys
+from coordnet.cli import main
+try:
+    main({options!r})
+except SystemExit as end:
+    assert end.code == 0
+heavy = {{"torch", "numpy", "matplotlib", "imageio", "tqdm"}} & set(sys.modules)
+print(heavy, file=sys.stderr)
+"""
+        done = child(code)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == "set()\n"
+        assert "usage: coordnet" in done.stdout
+
+
+def test_the_module_runs_as_the_command():
+    done = child("", "-m", "coordnet", "--help")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "usage: coordnet" in done.stdout
