@@ -38,7 +38,7 @@ from torch import Tensor
 from tqdm.auto import tqdm
 
 import coordnet as cn
-from coordnet.datasets import nyquist_harmonic, grid_step
+from coordnet.datasets import grid_step, nyquist_harmonic
 from coordnet.encodings import ENCODINGS
 from coordnet.plotting import COLOURS, new_figure, save_figure, tidy
 
