@@ -93,7 +93,8 @@ def fit_file(
                 say(f"  the earlier run in {readable(folder.path)} is left as it was")
             else:
                 folder.save(field, settings)
-                say(f"  the last good model is in {readable(folder.model)}")
+                good = f"the last good model, of step {error.good_step}"
+                say(f"  {good}, is in {readable(folder.model)}")
             raise
         folder.save(field, settings)
         with writing(folder.path):
