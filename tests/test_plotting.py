@@ -8,6 +8,7 @@ import torch
 
 import coordnet as cn
 from coordnet import plotting
+from coordnet.plotting import curves, pictures, signals
 
 
 @pytest.fixture
@@ -20,7 +21,8 @@ def figures(monkeypatch):
         save(figure, path)
         found.append(figure)
 
-    monkeypatch.setattr(plotting, "save_figure", keep)
+    for module in (curves, pictures, signals):
+        monkeypatch.setattr(module, "save_figure", keep)
     return found
 
 

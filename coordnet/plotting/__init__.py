@@ -1,0 +1,22 @@
+"""Figures: arrays in, files out. No display, no global state; matplotlib is imported when used.
+
+`save_comparison` shows pictures, `save_curve` the course of a fit, `save_signal` samples and the
+curve fitted to them. `new_figure` and `save_figure` are for figures of one's own.
+"""
+
+from __future__ import annotations
+
+from .curves import save_curve
+from .figures import COLOURS, new_figure, save_figure, tidy
+from .pictures import save_comparison
+from .signals import save_signal
+
+__all__ = [
+    "COLOURS",
+    "new_figure",
+    "save_comparison",
+    "save_curve",
+    "save_figure",
+    "save_signal",
+    "tidy",
+]

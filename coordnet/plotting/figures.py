@@ -1,0 +1,119 @@
+"""Figures of our own look: no display, no global state; matplotlib is imported when used."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import refuse
+from ..files import write_atomic
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "COLOURS",
+    "INK",
+    "PathLike",
+    "as_array",
+    "check_ending",
+    "decibels",
+    "mean",
+    "new_figure",
+    "save_figure",
+    "short",
+    "span",
+    "tidy",
+]
+
+# Okabe and Ito's colours, which the colour-blind can tell apart
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#444444")
+INK = "#333333"
+_FORMATS = {".png": {"Software": None}, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
+_DPI = 150
+
+PathLike = str | os.PathLike[str]
+
+
+def new_figure(width: float, height: float, title: str = "") -> Figure:
+    """Return an empty figure of ``width`` by ``height`` inches that needs no display."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    if title:  # names of files may hold a dollar sign
+        figure.suptitle(title, fontsize=12, color=INK, parse_math=False)
+    return figure
+
+
+def save_figure(figure: Figure, path: PathLike) -> None:
+    """Write a figure as PNG, PDF or SVG, by its ending; it appears whole or not at all.
+
+    Raises:
+        InputError: another ending.
+        OSError: the folder is missing or cannot be written to.
+    """
+    kind = check_ending(path)
+    data = io.BytesIO()
+    with warnings.catch_warnings():  # a name in a script that the font lacks is no failure
+        warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)
+        figure.savefig(data, format=kind[1:], dpi=_DPI, metadata=_FORMATS[kind])
+    write_atomic(path, data.getvalue())
+
+
+def tidy(axes: Axes, x: str = "", y: str = "", title: str = "") -> None:
+    """Label an axes, draw a faint grid and drop the frame's upper and right side."""
+    axes.set_xlabel(x, parse_math=False)
+    axes.set_ylabel(y, parse_math=False)
+    if title:
+        axes.set_title(title, fontsize=10, loc="left", parse_math=False)
+    axes.grid(True, color="#e4e4e4", linewidth=0.6)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def check_ending(path: PathLike) -> str:
+    """Return the ending of a figure's file name, or refuse it."""
+    kind = Path(path).suffix.lower()
+    if kind not in _FORMATS:
+        known = ", ".join(_FORMATS)
+        refuse(f"a figure's file must end in {known}", repr(str(path)), "Rename it to .png.")
+    return kind
+
+
+def as_array(values: Any) -> np.ndarray:
+    """Return a NumPy array, of a tensor on any device too."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        if str(values.dtype) == "torch.bfloat16":
+            values = values.float()
+    return np.asarray(values)
+
+
+def mean(values: np.ndarray) -> float:
+    """Return the mean in float64, 0 of nothing."""
+    return float(np.mean(values, dtype=np.float64)) if values.size else 0.0
+
+
+def decibels(mean_square: float, peak: float) -> float:
+    """Return the PSNR, infinity without an error."""
+    return math.inf if mean_square == 0 else 10 * math.log10(peak**2 / mean_square)
+
+
+def short(value: float) -> str:
+    """Return a number in a few characters."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.2g}"
+
+
+def span(x: np.ndarray) -> tuple[float, float]:
+    """Return limits around ``x`` with a little room, also where all are equal."""
+    low, high = (float(x.min()), float(x.max())) if x.size else (0.0, 1.0)
+    room = 0.02 * (high - low) or 0.5 * max(abs(low) * 1e-6, 1.0)
+    return low - room, high + room
