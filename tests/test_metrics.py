@@ -65,6 +65,13 @@ def test_sums_are_in_float64():
     assert mse(prediction, target) == pytest.approx((1e8 + (number - 1) * one) / number, rel=1e-12)
 
 
+def test_float64_keeps_its_digits():
+    large = torch.tensor([1e9, -1e9], dtype=torch.float64)
+    assert mse(large + 1, large) == 1.0
+    assert mse(large, large + 1) == 1.0
+    assert mse(torch.tensor([1 << 40]), torch.tensor([(1 << 40) + 3])) == 9.0
+
+
 def test_memory_layout_does_not_matter():
     picture = np.arange(24.0).reshape(2, 3, 4)
     flipped = picture[::-1, :, ::-2]

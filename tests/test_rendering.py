@@ -145,6 +145,18 @@ class TestRenderImage:
         assert len(counted) > 1
         assert min(counted) > 0
 
+    def test_coordinates_are_made_in_bands_of_rows(self, monkeypatch):
+        made = []
+
+        def count(*arguments):
+            made.append(pixel_centres(*arguments))
+            return made[-1]
+
+        monkeypatch.setattr("coordnet.rendering.image.pixel_centres", count)
+        render_image(lambda x: x[:, :1], 500, 1000)
+        assert max(band.numel() for band in made) <= 2 << 16
+        assert torch.equal(torch.cat(made), pixel_centres(500, 1000))
+
     def test_any_callable(self):
         network = torch.nn.Linear(2, 1)
         assert render_image(network, 4, 6).shape == (4, 6, 1)
