@@ -21,7 +21,7 @@ finally:
     print(*sys.modules, file=sys.stderr)
 """
 
-# a fit that prints a word at its tenth step
+# a fit that makes a file at its tenth step
 TELLING = """
 import sys
 from coordnet.cli import main
@@ -32,7 +32,7 @@ def fit(*arguments, stop, **options):
     def ask():
         asked.append(1)
         if len(asked) == 10:
-            print("under way", flush=True)
+            open("under way", "w").close()
         return stop()
     return real(*arguments, stop=ask, **options)
 module.fit = fit
@@ -83,7 +83,7 @@ def test_no_command_is_status_2(process, one_line):
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
 def test_ctrl_c_saves_the_run(picture, pixels, environment, one_line):
     picture("p.png", pixels(5, 7, 3))
-    command = [sys.executable, "-c", TELLING, "fit", "p.png", "--seconds", "100", "--out", "run"]
+    command = [sys.executable, "-c", TELLING, "fit", "p.png", "--seconds", "60", "--out", "run"]
     fit = subprocess.Popen(
         [*command, "--hidden-dim", "16"],
         stdout=subprocess.PIPE,
@@ -94,12 +94,10 @@ def test_ctrl_c_saves_the_run(picture, pixels, environment, one_line):
     )
     with fit:
         assert fit.stdout is not None
-        # the choices can be read long before the fit ends: a pipe gets every line at once
-        lines = []
-        while "under way" not in (line := fit.stdout.readline()):
-            assert line, fit.stderr.read()
-            lines.append(line)
-        assert "p.png" in lines[0]
+        # a pipe gets every line at once: the choices can be read long before the fit ends
+        assert "p.png" in fit.stdout.readline()
+        while not Path("under way").exists() and fit.poll() is None:
+            time.sleep(0.02)
         fit.send_signal(signal.SIGINT)
         out, err = fit.communicate(timeout=100)
     assert fit.returncode == 130
@@ -108,7 +106,6 @@ def test_ctrl_c_saves_the_run(picture, pixels, environment, one_line):
     report = json.loads(Path("run/report.json").read_text(encoding="utf-8"))
     assert report["stop_reason"] == "stopped"
     assert report["steps"] >= 9
-    assert report["seconds"] < 90
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX limits")
