@@ -42,6 +42,8 @@ def task_for(path: Path, options: FitOptions) -> Task:
         refuse(rule, f"{str(path)!r}, which does not exist", "Check the path.")
     if path.is_dir():
         refuse(rule, f"{str(path)!r}, which is a folder", "Pass a picture or a table in it.")
+    if not path.is_file():
+        refuse(rule, f"{str(path)!r}, which is no regular file", "Save it to a file first.")
     for task in TASKS.values():
         if path.suffix.lower() in task.suffixes:
             return task(path, options)

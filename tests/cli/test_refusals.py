@@ -53,6 +53,14 @@ def test_missing_files_and_folders(refused, fitted):
     refused("evaluate", fitted / "run", ".", words=["folder"])
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs POSIX pipes")
+def test_a_pipe_is_refused_before_it_is_waited_for(run, one_line):
+    os.mkfifo("pipe.csv")
+    found = run("fit", "pipe.csv")
+    assert found.status == 2
+    one_line(found.err, "pipe.csv", "regular file")
+
+
 def test_a_nan_pixel_is_named(refused):
     values = np.zeros((4, 5), np.float32)
     values[2, 3] = np.nan
