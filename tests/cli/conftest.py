@@ -221,7 +221,7 @@ def load_picture(path):
 
 
 def bare_environment(**changes):
-    removed = ("DISPLAY", "MPLBACKEND", "WAYLAND_DISPLAY")
+    removed = ("DISPLAY", "WAYLAND_DISPLAY", "MPLBACKEND", "PYTHONUNBUFFERED")
     kept = {name: value for name, value in os.environ.items() if name not in removed}
     return {**kept, "OMP_NUM_THREADS": "1", **changes}
 
