@@ -10,8 +10,10 @@ if TYPE_CHECKING:
     from .datasets import Image, Table, read_image, read_table, write_image, write_table
     from .encodings import (
         Concat,
+        DenseGrid,
         Encoding,
         FourierFeatures,
+        HashGrid,
         Identity,
         Normalized,
         SinusoidalPositionalEncoding,
@@ -31,8 +33,10 @@ _WHERE = {
     "datasets": ("Image", "Table", "read_image", "read_table", "write_image", "write_table"),
     "encodings": (
         "Concat",
+        "DenseGrid",
         "Encoding",
         "FourierFeatures",
+        "HashGrid",
         "Identity",
         "Normalized",
         "SinusoidalPositionalEncoding",
@@ -50,11 +54,13 @@ _WHERE = {
 __all__ = [
     "MLP",
     "Concat",
+    "DenseGrid",
     "Encoding",
     "Field",
     "FitConfig",
     "FitResult",
     "FourierFeatures",
+    "HashGrid",
     "Identity",
     "Image",
     "InputError",

@@ -10,14 +10,17 @@ if TYPE_CHECKING:
     from .combine import Concat, Identity, Normalized, build_encoding
     from .encoding import Encoding
     from .fourier import FourierFeatures
+    from .grid import DenseGrid, HashGrid
     from .positional import SinusoidalPositionalEncoding
 
 __all__ = [
     "COMBINATORS",
     "ENCODINGS",
     "Concat",
+    "DenseGrid",
     "Encoding",
     "FourierFeatures",
+    "HashGrid",
     "Identity",
     "Normalized",
     "SinusoidalPositionalEncoding",
@@ -33,6 +36,8 @@ ENCODINGS: LazyTable[Any] = LazyTable(
         "geometric": "fourier:FourierFeatures.geometric",
         "gaussian": "fourier:FourierFeatures.gaussian",
         "lattice": "fourier:FourierFeatures.lattice",
+        "hashgrid": "grid:HashGrid",
+        "densegrid": "grid:DenseGrid",
         "identity": "combine:Identity",
     },
 )
@@ -50,7 +55,9 @@ __getattr__ = attributes(
         "Normalized": "combine",
         "build_encoding": "combine",
         "Encoding": "encoding",
+        "DenseGrid": "grid",
         "FourierFeatures": "fourier",
+        "HashGrid": "grid",
         "SinusoidalPositionalEncoding": "positional",
     },
 )

@@ -1,0 +1,268 @@
+"""Grids of trained features: multiresolution hash grids, and one dense grid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import integer_at_least, positive_number, refuse
+from .combine import Normalized
+from .encoding import Encoding
+from .interpolation import Level, interpolate
+
+__all__ = ["DenseGrid", "HashGrid"]
+
+_INTERPOLATIONS = ("linear", "smoothstep")
+_LARGEST_TABLE = 30
+
+
+class _Grid(Encoding):
+    """Levels of vertices over the unit cube, each with trained features."""
+
+    tables: Tensor
+
+    def __init__(
+        self,
+        in_dim: int,
+        features: int,
+        interpolation: str,
+        periodic: bool | Sequence[bool],
+        seed: int | None,
+    ) -> None:
+        super().__init__(in_dim)
+        if self.in_dim > 7:
+            refuse("a grid has at most 7 axes", f"in_dim={in_dim}", "Use Fourier features.")
+        self.features_per_level = integer_at_least(
+            1, "features_per_level", features, "2 is the usual number."
+        )
+        if interpolation not in _INTERPOLATIONS:
+            refuse(
+                f"interpolation must be one of {', '.join(_INTERPOLATIONS)}",
+                f"interpolation={interpolation!r}",
+                "Choose one of them.",
+            )
+        self.interpolation = interpolation
+        wraps = [periodic] * self.in_dim if isinstance(periodic, bool) else list(periodic)
+        if len(wraps) != self.in_dim or not all(isinstance(each, bool) for each in wraps):
+            refuse(
+                "periodic must be True, False, or one of them per axis",
+                f"periodic={periodic!r}",
+                f"Pass {self.in_dim} of them.",
+            )
+        self.periodic = tuple(wraps)
+        self.periods = tuple(1.0 if each else None for each in wraps)
+        self._seed = seed
+
+    def _set_levels(self, levels: list[Level]) -> None:
+        self.levels = tuple(levels)
+        shape = (sum(level.rows for level in levels), self.features_per_level)
+        home = torch.get_default_device()
+        self.tables = nn.Parameter(torch.empty(shape, dtype=torch.float32, device=home))
+        if home.type == "meta":
+            return
+        generator = None
+        if self._seed is not None:
+            generator = torch.Generator().manual_seed(self._seed)
+        with torch.no_grad():
+            start = torch.empty(shape, dtype=torch.float32, device="cpu")
+            self.tables.copy_(start.uniform_(-1e-4, 1e-4, generator=generator))
+
+    @property
+    def num_levels(self) -> int:
+        """Number of levels."""
+        return len(self.levels)
+
+    @property
+    def out_dim(self) -> int:
+        """Number of features: those of every level."""
+        return self.num_levels * self.features_per_level
+
+    def on_domain(self, lower: Tensor, upper: Tensor) -> Encoding:
+        """Bring the domain to the unit cube; a periodic axis is in periods already."""
+        wraps = torch.tensor(self.periodic)
+        lower, upper = lower.clone(), upper.clone()
+        lower[wraps], upper[wraps] = 0.0, 1.0
+        return Normalized(self, lower, upper)
+
+    def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:
+        """Return the features of ``x``, shape ``(..., in_dim)`` to ``(..., out_dim)``."""
+        flat = x.reshape(-1, self.in_dim)
+        with torch.autocast(x.device.type, enabled=False):
+            smooth = self.interpolation == "smoothstep"
+            found = interpolate(flat, self.tables, self.levels, smooth, dtype)
+        return found.reshape(*x.shape[:-1], self.out_dim)
+
+
+class HashGrid(_Grid):
+    """Instant-NGP's multiresolution hash encoding (Müller et al., 2022), in plain PyTorch.
+
+    Level l = 0 … L-1 is a grid over the unit cube. With growth b = (max_resolution /
+    base_resolution)^(1/(L-1)) and scale_l = base_resolution · b^l - 1, a coordinate u lies at
+    u · scale_l + ½ between the vertices 0, 1, …, as in tiny-cuda-nn. A level whose vertices fit
+    into ``2^log2_hashmap_size`` rows has a row for each (first axis fastest); a finer one is
+    hashed into that many rows: the exclusive or of the vertex numbers, times 1, 2654435761,
+    805459861, …, modulo the number of rows. The features of the 2^d corners are interpolated
+    multilinearly and all levels put side by side, coarse to fine.
+
+    Two differences from tiny-cuda-nn: dense levels have a vertex more along each axis (there
+    the last half cell shares rows with the next line), and their size is not rounded up to 8.
+
+    Coordinates are meant to lie in the unit cube; in a `Field` the domain is brought there.
+    Nothing is clamped: outside, vertices wrap around, and the values mean nothing. An axis in
+    ``periodic`` repeats with period 1, exactly: its levels have a whole number of cells.
+
+    Args:
+        in_dim: number of input axes, at most 7.
+        num_levels: number of levels L.
+        features_per_level: trained features of a vertex. Even numbers are the quick ones.
+        log2_hashmap_size: binary logarithm of the most rows of a level.
+        base_resolution: cells of the coarsest level along each axis.
+        max_resolution: cells of the finest level.
+        interpolation: "linear", or "smoothstep" for continuous first derivatives.
+        periodic: whether the grid wraps around: True, False, or one of them per axis.
+        seed: start values come from this seed; None draws them from PyTorch's global generator.
+
+    Shape:
+        ``(..., in_dim)`` to ``(..., num_levels * features_per_level)``.
+
+    Raises:
+        InputError: a size that is too small, or a finest resolution below the coarsest.
+    """
+
+    def __init__(
+        self,
+        in_dim: int,
+        num_levels: int = 16,
+        features_per_level: int = 2,
+        log2_hashmap_size: int = 15,
+        base_resolution: int = 16,
+        max_resolution: float = 512,
+        interpolation: str = "linear",
+        periodic: bool | Sequence[bool] = False,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(in_dim, features_per_level, interpolation, periodic, seed)
+        number = integer_at_least(1, "num_levels", num_levels, "16 is the usual number.")
+        size = integer_at_least(
+            1, "log2_hashmap_size", log2_hashmap_size, "Pass 15 to 19 for a picture."
+        )
+        if size > _LARGEST_TABLE:
+            refuse(
+                f"log2_hashmap_size must be at most {_LARGEST_TABLE}",
+                f"log2_hashmap_size={size}",
+                "Pass 15 to 19 for a picture.",
+            )
+        base = integer_at_least(1, "base_resolution", base_resolution, "16 is usual.")
+        finest = positive_number("max_resolution", max_resolution, "Pass the number of pixels.")
+        if finest < base:
+            refuse(
+                "max_resolution must not be below base_resolution",
+                f"{max_resolution} and {base_resolution}",
+                "Swap them, or pass a smaller base_resolution.",
+            )
+        self.log2_hashmap_size, self.base_resolution, self.max_resolution = size, base, finest
+        levels: list[Level] = []
+        offset = 0
+        for i in range(number):
+            cells = base * (finest / base) ** (i / max(1, number - 1))
+            level = _level(cells, self.periodic, offset, 2**size)
+            levels.append(level)
+            offset += level.rows
+        self._set_levels(levels)
+
+    def spec(self) -> dict[str, Any]:
+        """Return the settings as plain JSON values."""
+        return {
+            "name": "hashgrid",
+            "in_dim": self.in_dim,
+            "num_levels": self.num_levels,
+            "features_per_level": self.features_per_level,
+            "log2_hashmap_size": self.log2_hashmap_size,
+            "base_resolution": self.base_resolution,
+            "max_resolution": self.max_resolution,
+            "interpolation": self.interpolation,
+            "periodic": list(self.periodic),
+        }
+
+
+class DenseGrid(_Grid):
+    """One grid over the unit cube with features at every vertex, interpolated multilinearly.
+
+    The unhashed case of `HashGrid`, with its conventions: ``resolution`` cells along each axis,
+    coordinate u at u · (resolution - 1) + ½, or at u · resolution + ½ where the axis wraps.
+
+    Args:
+        in_dim: number of input axes, at most 7.
+        resolution: cells along each axis, one number or one per axis.
+        features_per_level: trained features of a vertex.
+        interpolation: "linear" or "smoothstep".
+        periodic: whether the grid wraps around: True, False, or one of them per axis.
+        seed: start values come from this seed; None draws them from PyTorch's global generator.
+
+    Shape:
+        ``(..., in_dim)`` to ``(..., features_per_level)``.
+    """
+
+    def __init__(
+        self,
+        in_dim: int,
+        resolution: int | Sequence[int] = 64,
+        features_per_level: int = 2,
+        interpolation: str = "linear",
+        periodic: bool | Sequence[bool] = False,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(in_dim, features_per_level, interpolation, periodic, seed)
+        each = list(resolution) if isinstance(resolution, Sequence) else [resolution] * self.in_dim
+        if len(each) != self.in_dim:
+            got = f"resolution={resolution!r}"
+            refuse("resolution must be one number or one per axis", got, "Pass cells per axis.")
+        self.resolution = [
+            integer_at_least(1, "resolution", cells, "Pass cells per axis.") for cells in each
+        ]
+        self._set_levels([_level(self.resolution, self.periodic, 0, None)])
+
+    def spec(self) -> dict[str, Any]:
+        """Return the settings as plain JSON values."""
+        return {
+            "name": "densegrid",
+            "in_dim": self.in_dim,
+            "resolution": self.resolution,
+            "features_per_level": self.features_per_level,
+            "interpolation": self.interpolation,
+            "periodic": list(self.periodic),
+        }
+
+
+def _level(
+    cells: float | Sequence[float], periodic: tuple[bool, ...], offset: int, most: int | None
+) -> Level:
+    """Lay out one level.
+
+    Args:
+        cells: cells along each axis; rounded up to whole cells where an axis wraps.
+        periodic: which axes wrap.
+        offset: the first row.
+        most: the most rows; None for no limit.
+    """
+    each = (
+        [float(c) for c in cells] if isinstance(cells, Sequence) else [float(cells)] * len(periodic)
+    )
+    # 1e-9: 16 · b^15 may come out as 512.0000000001
+    whole = [math.ceil(c - 1e-9) for c in each]
+    scale = [float(w) if p else c - 1 for c, w, p in zip(each, whole, periodic, strict=True)]
+    vertices = [w if p else w + 1 for w, p in zip(whole, periodic, strict=True)]
+    rows = math.prod(vertices)
+    hashed = most is not None and rows > most
+    return Level(
+        tuple(scale),
+        tuple(vertices),
+        periodic,
+        offset,
+        most if hashed and most is not None else rows,
+        hashed,
+    )
