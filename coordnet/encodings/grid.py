@@ -12,18 +12,23 @@ from torch import Tensor, nn
 from ..errors import integer_at_least, positive_number, refuse
 from .combine import Normalized
 from .encoding import Encoding
-from .interpolation import Level, interpolate
+from .interpolation import Layout, interpolate
 
 __all__ = ["DenseGrid", "HashGrid"]
 
 _INTERPOLATIONS = ("linear", "smoothstep")
 _LARGEST_TABLE = 30
+_MOST_ROWS = 2**31
 
 
 class _Grid(Encoding):
     """Levels of vertices over the unit cube, each with trained features."""
 
     tables: Tensor
+    scale: Tensor
+    vertices: Tensor
+    strides: Tensor
+    offsets: Tensor
 
     def __init__(
         self,
@@ -57,24 +62,72 @@ class _Grid(Encoding):
         self.periods = tuple(1.0 if each else None for each in wraps)
         self._seed = seed
 
-    def _set_levels(self, levels: list[Level]) -> None:
-        self.levels = tuple(levels)
-        shape = (sum(level.rows for level in levels), self.features_per_level)
+    def _set_levels(self, cells: list[list[float]], most: int | None) -> None:
+        """Lay out the levels and draw the start values.
+
+        Args:
+            cells: for each level the cells along each axis; rounded up where an axis wraps.
+            most: the most rows of a level; None for no limit.
+        """
+        scale, vertices, strides, offsets = [], [], [], [0]
+        self.dense_levels = 0
+        for each in cells:
+            # 1e-9: 16 · b^15 may come out as 512.0000000001
+            whole = [math.ceil(c - 1e-9) for c in each]
+            axes = list(zip(each, whole, self.periodic, strict=True))
+            scale.append([float(w) if wraps else c - 1 for c, w, wraps in axes])
+            vertices.append([w if wraps else w + 1 for _, w, wraps in axes])
+            rows = math.prod(vertices[-1])
+            if most is None or rows <= most:
+                self.dense_levels += 1
+                strides.append([math.prod(vertices[-1][:axis]) for axis in range(self.in_dim)])
+            else:
+                rows = most
+            offsets.append(offsets[-1] + rows)
+        if offsets[-1] >= _MOST_ROWS:
+            refuse(
+                f"the rows of a grid must number less than {_MOST_ROWS:,}",
+                f"{offsets[-1]:,}",
+                "Pass a lower resolution or a smaller table.",
+            )
+        self._mask = (most or 1) - 1
+        self.register_constant("scale", torch.tensor(scale, dtype=torch.float64).T[..., None])
         home = torch.get_default_device()
-        self.tables = nn.Parameter(torch.empty(shape, dtype=torch.float32, device=home))
+        for name, values, shape in (
+            ("vertices", vertices, (len(cells), self.in_dim)),
+            ("strides", strides, (self.dense_levels, self.in_dim)),
+            ("offsets", offsets[:-1], (len(cells), 1)),
+        ):
+            table = torch.tensor(values, dtype=torch.int32, device="cpu").reshape(shape)
+            table = table if name == "offsets" else table.T[..., None]
+            self.register_buffer(name, table.contiguous().to(home), persistent=False)
+        size = (offsets[-1], self.features_per_level)
+        self.tables = nn.Parameter(torch.empty(size, dtype=torch.float32, device=home))
         if home.type == "meta":
             return
         generator = None
         if self._seed is not None:
             generator = torch.Generator().manual_seed(self._seed)
         with torch.no_grad():
-            start = torch.empty(shape, dtype=torch.float32, device="cpu")
+            start = torch.empty(size, dtype=torch.float32, device="cpu")
             self.tables.copy_(start.uniform_(-1e-4, 1e-4, generator=generator))
+
+    def layout(self) -> Layout:
+        """Return where the vertices and the rows of the levels lie."""
+        return Layout(
+            self.scale,
+            self.vertices,
+            self.strides,
+            self.offsets,
+            self.dense_levels,
+            self._mask,
+            self.periodic,
+        )
 
     @property
     def num_levels(self) -> int:
         """Number of levels."""
-        return len(self.levels)
+        return self.scale.shape[1]
 
     @property
     def out_dim(self) -> int:
@@ -93,7 +146,7 @@ class _Grid(Encoding):
         flat = x.reshape(-1, self.in_dim)
         with torch.autocast(x.device.type, enabled=False):
             smooth = self.interpolation == "smoothstep"
-            found = interpolate(flat, self.tables, self.levels, smooth, dtype)
+            found = interpolate(flat, self.tables, self.layout(), smooth, dtype)
         return found.reshape(*x.shape[:-1], self.out_dim)
 
 
@@ -165,14 +218,8 @@ class HashGrid(_Grid):
                 "Swap them, or pass a smaller base_resolution.",
             )
         self.log2_hashmap_size, self.base_resolution, self.max_resolution = size, base, finest
-        levels: list[Level] = []
-        offset = 0
-        for i in range(number):
-            cells = base * (finest / base) ** (i / max(1, number - 1))
-            level = _level(cells, self.periodic, offset, 2**size)
-            levels.append(level)
-            offset += level.rows
-        self._set_levels(levels)
+        cells = [base * (finest / base) ** (i / max(1, number - 1)) for i in range(number)]
+        self._set_levels([[each] * self.in_dim for each in cells], 2**size)
 
     def spec(self) -> dict[str, Any]:
         """Return the settings as plain JSON values."""
@@ -224,7 +271,7 @@ class DenseGrid(_Grid):
         self.resolution = [
             integer_at_least(1, "resolution", cells, "Pass cells per axis.") for cells in each
         ]
-        self._set_levels([_level(self.resolution, self.periodic, 0, None)])
+        self._set_levels([[float(cells) for cells in self.resolution]], None)
 
     def spec(self) -> dict[str, Any]:
         """Return the settings as plain JSON values."""
@@ -236,33 +283,3 @@ class DenseGrid(_Grid):
             "interpolation": self.interpolation,
             "periodic": list(self.periodic),
         }
-
-
-def _level(
-    cells: float | Sequence[float], periodic: tuple[bool, ...], offset: int, most: int | None
-) -> Level:
-    """Lay out one level.
-
-    Args:
-        cells: cells along each axis; rounded up to whole cells where an axis wraps.
-        periodic: which axes wrap.
-        offset: the first row.
-        most: the most rows; None for no limit.
-    """
-    each = (
-        [float(c) for c in cells] if isinstance(cells, Sequence) else [float(cells)] * len(periodic)
-    )
-    # 1e-9: 16 · b^15 may come out as 512.0000000001
-    whole = [math.ceil(c - 1e-9) for c in each]
-    scale = [float(w) if p else c - 1 for c, w, p in zip(each, whole, periodic, strict=True)]
-    vertices = [w if p else w + 1 for w, p in zip(whole, periodic, strict=True)]
-    rows = math.prod(vertices)
-    hashed = most is not None and rows > most
-    return Level(
-        tuple(scale),
-        tuple(vertices),
-        periodic,
-        offset,
-        most if hashed and most is not None else rows,
-        hashed,
-    )
