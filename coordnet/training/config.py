@@ -41,6 +41,8 @@ class FitConfig:
             bf16 where the machine is fast at it and the network wide enough to gain.
         cache_bytes: most memory for the features of an encoding without parameters, which are
             then computed once; 0 for none.
+        keep_memory: on Linux, ask the C library to keep freed memory for the next step, which
+            spares page faults; the setting lasts for the process.
         log_every: steps between two points of the history.
         progress: show a bar; None shows it where stderr is a terminal.
     """
@@ -62,6 +64,7 @@ class FitConfig:
     device: str = "auto"
     precision: str = "auto"
     cache_bytes: int = 1 << 30
+    keep_memory: bool = True
     log_every: int = 20
     progress: bool | None = None
 

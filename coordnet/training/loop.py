@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ..constants import supports_float64
 from ..errors import refuse
 from ..field import Field
-from ..memory import rows_within
+from ..memory import keep_freed_memory, rows_within
 from ..metrics import psnr_from_mse
 from .config import FitConfig
 from .optimizers import Optimizer, schedule
@@ -76,6 +76,8 @@ def fit(
         )
     x, y = check_samples(module, coordinates, values)
     device = choose_device(config.device)
+    if config.keep_memory:
+        keep_freed_memory()
     if isinstance(module, Field):
         module.prepare(x, y)
     module.to(device)
