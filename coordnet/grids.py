@@ -7,7 +7,7 @@ from torch import Tensor
 
 from .errors import integer_at_least
 
-__all__ = ["pixel_centres"]
+__all__ = ["cell_centres", "pixel_centres"]
 
 Box = tuple[tuple[float, float], tuple[float, float]]
 
@@ -39,8 +39,16 @@ def pixel_centres(
     width = integer_at_least(1, "width", width, "Pass the size in pixels.")
     (left, top), (right, bottom) = box
     start, end, _ = (rows or slice(None)).indices(height)
-    column = (torch.arange(width, dtype=torch.float64, device="cpu") + 0.5) / width
-    row = (torch.arange(start, end, dtype=torch.float64, device="cpu") + 0.5) / height
-    x = (left + (right - left) * column).float().expand(len(row), width)
-    y = (top + (bottom - top) * row).float()[:, None].expand(len(row), width)
+    column, row = cell_centres(width, left, right), cell_centres(height, top, bottom)[start:end]
+    x = column.expand(len(row), width)
+    y = row[:, None].expand(len(row), width)
     return torch.stack([x, y], -1)
+
+
+def cell_centres(number: int, low: float = 0.0, high: float = 1.0) -> Tensor:
+    """Return low + (high - low) · (i + ½) / number for i = 0 … number-1, shape ``(number,)``.
+
+    Evaluated in float64 and rounded to float32 once.
+    """
+    centres = (torch.arange(number, dtype=torch.float64, device="cpu") + 0.5) / number
+    return (low + (high - low) * centres).float()

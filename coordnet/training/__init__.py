@@ -8,16 +8,20 @@ from .._lazy import attributes
 
 if TYPE_CHECKING:
     from .config import FitConfig
+    from .fitting import fit
     from .linear import fit_linear
-    from .loop import fit
+    from .pixels import PixelSamples
     from .result import FitResult, HistoryPoint, NonFiniteLossError
     from .runtime import choose_device, choose_precision
+    from .samples import Samples
 
 __all__ = [
     "FitConfig",
     "FitResult",
     "HistoryPoint",
     "NonFiniteLossError",
+    "PixelSamples",
+    "Samples",
     "choose_device",
     "choose_precision",
     "fit",
@@ -28,9 +32,11 @@ __getattr__ = attributes(
     __name__,
     {
         "FitConfig": "config",
-        "fit": "loop",
+        "fit": "fitting",
         "fit_linear": "linear",
         "FitResult": "result",
+        "PixelSamples": "pixels",
+        "Samples": "samples",
         "HistoryPoint": "result",
         "NonFiniteLossError": "result",
         "choose_device": "runtime",

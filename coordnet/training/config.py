@@ -43,6 +43,7 @@ class FitConfig:
             then computed once; 0 for none.
         keep_memory: on Linux, ask the C library to keep freed memory for the next step, which
             spares page faults; the setting lasts for the process.
+        evaluate: measure PSNR and RMSE over all samples at the end; without, they are NaN.
         log_every: steps between two points of the history.
         progress: show a bar; None shows it where stderr is a terminal.
     """
@@ -65,6 +66,7 @@ class FitConfig:
     precision: str = "auto"
     cache_bytes: int = 1 << 30
     keep_memory: bool = True
+    evaluate: bool = True
     log_every: int = 20
     progress: bool | None = None
 

@@ -1,4 +1,4 @@
-"""The fit loop."""
+"""The loop of a fit: batches, steps, budgets, the history."""
 
 from __future__ import annotations
 
@@ -13,131 +13,81 @@ from torch import Tensor, nn
 from ..constants import supports_float64
 from ..errors import refuse
 from ..field import Field
-from ..memory import keep_freed_memory, rows_within
+from ..memory import rows_within
 from ..metrics import psnr_from_mse
 from .config import FitConfig
+from .features import encode_once
 from .optimizers import Optimizer, schedule
 from .progress import Bar
 from .result import FitResult, HistoryPoint, NonFiniteLossError
-from .runtime import choose_device, choose_precision
-from .samples import check_samples, encode_once, shuffled
+from .runtime import choose_precision
+from .samples import Samples, shuffled
 
-__all__ = ["fit"]
+__all__ = ["Loop"]
 
 _SNAPSHOT_EVERY = 100
 _CUDA_READ_EVERY = 20
 
 
-def fit(
-    module: nn.Module,
-    coordinates: Tensor,
-    values: Tensor,
-    config: FitConfig | None = None,
-    *,
-    stop: Callable[[], bool] | None = None,
-) -> FitResult:
-    """Fit ``module`` to samples by least squares, in place.
-
-    Shuffled mini-batches; Muon on the hidden matrices with Adam on the rest, or Adam alone;
-    warm-up and cosine decay over the budget; bf16 autocast where the machine is fast at it. A
-    `Field` first measures the domain of its coordinates and the scale of its values, where
-    they are not set, and the features of an encoding without parameters are computed once.
-
-    The module is moved to the chosen device. PyTorch's global state (random generators,
-    default dtype and device) is left as it is, and with a budget in steps the same seed gives
-    the same losses on one CPU.
-
-    Args:
-        module: a `Field`, or any module from ``(N, in_dim)`` to ``(N, out_dim)``.
-        coordinates: shape ``(..., in_dim)``, any real dtype; kept in that dtype.
-        values: shape ``(..., out_dim)``, in the signal's own unit.
-        config: the settings; the defaults take 2000 steps.
-        stop: asked before every step; the fit ends where it says True.
-
-    Raises:
-        InputError: samples that do not fit the module, or are not finite; nothing to train.
-        NonFiniteLossError: the loss became infinite or NaN; the module then holds the last
-            good parameters.
-
-    Example:
-        >>> result = fit(field, x, y, FitConfig(steps=500))
-        >>> result.psnr, result.history[-1].loss
-    """
-    start = time.perf_counter()
-    config = config or FitConfig()
-    inner = getattr(module, "_orig_mod", None)
-    if isinstance(inner, Field):
-        module = inner  # a compiled field: its parts are fitted, on shared parameters
-    if not any(p.requires_grad for p in module.parameters()):
-        refuse(
-            "the module must have a parameter to train",
-            f"none in {type(module).__name__}",
-            "Call module.requires_grad_().",
-        )
-    x, y = check_samples(module, coordinates, values)
-    device = choose_device(config.device)
-    if config.keep_memory:
-        keep_freed_memory()
-    if isinstance(module, Field):
-        module.prepare(x, y)
-    module.to(device)
-    if x.dtype != torch.float64 or supports_float64(device):
-        x = x.to(device)  # elsewhere a float64 coordinate is encoded on the CPU, digits and all
-    loop = _Loop(module, x, y, config, device, start)
-    modes = [(part, part.training) for part in module.modules()]
-    module.train()
-    try:
-        return loop.result(loop.run(stop))
-    finally:
-        for part, mode in modes:
-            part.training = mode
-
-
-class _Loop:
+class Loop:
     """The state of one fit."""
 
     def __init__(
         self,
         module: nn.Module,
-        x: Tensor,
-        y: Tensor,
+        samples: Samples,
         config: FitConfig,
         device: torch.device,
         start: float,
     ) -> None:
-        self.module, self.config, self.device, self.start = module, config, device, start
+        self.module, self.samples, self.config = module, samples, config
+        self.device, self.start = device, start
         self.precision = choose_precision(config.precision, device, module)
-        spread = float(y.amax()) - float(y.amin())
-        self.peak = config.peak if config.peak is not None else (spread or 1.0)
-        width = module.encoding.out_dim if isinstance(module, Field) else x.shape[1]
-        self.block = rows_within(width, config.block_size)
-        self.inputs, self.model = x, module
-        self.x, self.y = x, y
+        self.peak = config.peak if config.peak is not None else (samples.spread() or 1.0)
         weights = next((p for p in module.parameters() if p.is_floating_point()), None)
-        self.dtype = weights.dtype if weights is not None else torch.get_default_dtype()
-        wide = torch.promote_types(self.dtype, torch.float32)
+        dtype = weights.dtype if weights is not None else torch.get_default_dtype()
+        self.wide = torch.promote_types(dtype, torch.float32)
+        self.model: nn.Module = module
+        self.mean = torch.zeros(samples.out_dim, device=device, dtype=self.wide)
+        self.std = torch.ones_like(self.mean)
+        self.kept: tuple[Tensor, Tensor] | None = None
+        width = module.encoding.out_dim if isinstance(module, Field) else 1
+        self.block = rows_within(width, config.block_size)
         if isinstance(module, Field):
-            mean, std = (v.cpu() for v in (module.value_mean, module.value_std))
-            self.targets = ((y.cpu().to(torch.float64) - mean) / std).to(device, wide)
-            self.square_scale = std.square().to(device, wide)
-            kept = torch.bfloat16 if self.precision == "bf16" else self.dtype
-            features = encode_once(module, x, kept, config.cache_bytes, self.block)
+            mean, std = module.value_mean, module.value_std
+            self.mean, self.std = mean.to(device, self.wide), std.to(device, self.wide)
+            self.model = nn.Sequential(_Encode(module), module.network)
+            kept = torch.bfloat16 if self.precision == "bf16" else dtype
+            features = encode_once(module, samples, kept, config.cache_bytes, self.block)
             if features is not None:
-                self.inputs, self.model = features, module.network
-            else:
-                self.model = nn.Sequential(_Encode(module), module.network)
-        else:
-            self.targets = y.to(device, wide)
-            self.square_scale = torch.ones(y.shape[1], device=device, dtype=wide)
+                self.model = module.network
+                self.kept = features, self.standardised(samples.batch(slice(None))[1])
         self.optimizer = Optimizer(module, config)
-        self.batch_size = min(config.batch_size or 4096, len(x))
+        self.batch_size = min(config.batch_size or 4096, len(samples))
         self.losses: list[float] = []
         self.history: list[HistoryPoint] = []
         # loss and mean square error of the steps since the last point of the history
         self.window: list[tuple[float, float]] = []
         self.good = self.snapshot(0)
 
+    def standardised(self, values: Tensor) -> Tensor:
+        """Return what the model learns: float64 where that is possible, then rounded once."""
+        if not supports_float64(values.device):
+            return (values.to(self.wide) - self.mean) / self.std
+        mean, std = self.mean, self.std
+        if isinstance(self.module, Field):
+            mean, std = self.module.value_mean, self.module.value_std
+        return ((values.to(torch.float64) - mean) / std).to(self.wide)
+
+    def fetch(self, which: Tensor | slice) -> tuple[Tensor, Tensor]:
+        """Return inputs and targets of the model."""
+        if self.kept is not None:
+            return self.kept[0][which], self.kept[1][which]
+        x, y = self.samples.batch(which)
+        return x, self.standardised(y)
+
     def seconds(self) -> float:
+        """Return the seconds since the fit was called."""
         return time.perf_counter() - self.start
 
     def progress(self, step: int) -> float:
@@ -153,7 +103,7 @@ class _Loop:
         """Take steps until a budget is spent; return which one."""
         config = self.config
         generator = torch.Generator().manual_seed(config.seed)
-        batches = shuffled(len(self.x), self.batch_size, generator)
+        batches = shuffled(len(self.samples), self.batch_size, generator)
         read_every = 1 if self.device.type == "cpu" else _CUDA_READ_EVERY
         pending: list[Tensor] = []
         step = 0
@@ -184,6 +134,7 @@ class _Loop:
     def reason_to_stop(
         self, step: int, spent: float, stop: Callable[[], bool] | None
     ) -> str | None:
+        """Return why the fit ends before this step, or None."""
         config = self.config
         if spent >= 1:
             return "steps" if step == config.most_steps else "seconds"
@@ -207,10 +158,7 @@ class _Loop:
         total: Tensor | None = None
         for first in range(0, rows, self.block):
             part = slice(first, min(first + self.block, rows))
-            if indices is None:
-                inputs, targets = self.inputs[part], self.targets[part]
-            else:
-                inputs, targets = self.inputs[indices[part]], self.targets[indices[part]]
+            inputs, targets = self.fetch(part if indices is None else indices[part])
             with self.autocast():
                 output = self.model(inputs)
             if output.shape != targets.shape:
@@ -227,6 +175,7 @@ class _Loop:
         return total
 
     def autocast(self) -> contextlib.AbstractContextManager[object]:
+        """Return the context of the forward pass."""
         if self.precision != "bf16":
             return contextlib.nullcontext()
         return torch.autocast(self.device.type, torch.bfloat16)
@@ -235,8 +184,8 @@ class _Loop:
         """Fetch losses from the device; raise at the first that is not finite."""
         if not pending:
             return
-        rows = torch.stack(pending).double().cpu()
-        scale = self.square_scale.double().cpu()
+        rows = torch.stack(pending).cpu().double()
+        scale = self.std.cpu().double().square()
         pending.clear()
         for row in rows:
             loss = float(row.mean())
@@ -251,9 +200,11 @@ class _Loop:
         return step, [tensor.detach().clone() for tensor in self.state()]
 
     def state(self) -> list[Tensor]:
+        """Return the tensors that training may change."""
         return [*self.module.parameters(), *self.module.buffers()]
 
     def restore(self) -> None:
+        """Go back to the last good state."""
         with torch.no_grad():
             for tensor, kept in zip(self.state(), self.good[1], strict=True):
                 tensor.copy_(kept)
@@ -269,24 +220,24 @@ class _Loop:
     def evaluate(self) -> tuple[float, float]:
         """Return PSNR and RMSE over all samples, without autocast."""
         total = 0.0
+        wide = torch.float64 if supports_float64(self.device) else torch.float32
         self.module.eval()
         with torch.no_grad():
-            for first in range(0, len(self.x), self.block):
-                part = slice(first, first + self.block)
-                output = self.module(self.x[part])
+            for first in range(0, len(self.samples), self.block):
+                x, y = self.samples.batch(slice(first, first + self.block))
+                output = self.module(x)
                 if self.config.clamp:
                     output = output.clamp(0, self.peak)
-                target = self.y[part].to(self.device)
-                exact = supports_float64(self.device)
-                wide = torch.float64 if exact else torch.float32
-                total += float((output.to(wide) - target.to(wide)).square().sum())
+                total += float((output.to(wide) - y.to(output.device, wide)).square().sum())
         self.module.train()
-        error = total / self.y.numel()
+        error = total / (len(self.samples) * self.samples.out_dim)
         return psnr_from_mse(error, self.peak), math.sqrt(error)
 
     def result(self, reason: str) -> FitResult:
-        psnr, rmse = self.evaluate()
-        if not math.isfinite(rmse):  # the last step spoilt what no later loss could tell
+        """Measure the fit and return what there is to say of it."""
+        psnr, rmse = self.evaluate() if self.config.evaluate else (math.nan, math.nan)
+        if self.config.evaluate and not math.isfinite(rmse):
+            # the last step spoilt what no later loss could tell
             self.restore()
             raise NonFiniteLossError(len(self.losses), self.good[0], self.config.learning_rate)
         return FitResult(
@@ -298,7 +249,7 @@ class _Loop:
             stop_reason=reason,
             device=str(self.device),
             precision=self.precision,
-            samples=len(self.x),
+            samples=len(self.samples),
             parameters=sum(p.numel() for p in self.module.parameters() if p.requires_grad),
             config=self.config,
             losses=self.losses,

@@ -1,0 +1,91 @@
+"""``fit``: a module, its samples and the settings in; a fitted module out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+from ..errors import refuse
+from ..field import Field
+from ..memory import keep_freed_memory
+from .config import FitConfig
+from .loop import Loop
+from .result import FitResult
+from .runtime import choose_device
+from .samples import Samples, TensorSamples, check_samples
+
+__all__ = ["fit"]
+
+
+def fit(
+    module: nn.Module,
+    coordinates: Tensor | Samples,
+    values: Tensor | None = None,
+    config: FitConfig | None = None,
+    *,
+    stop: Callable[[], bool] | None = None,
+) -> FitResult:
+    """Fit ``module`` to samples by least squares, in place.
+
+    Shuffled mini-batches; Muon on the hidden matrices with Adam on the rest, or Adam alone;
+    warm-up and cosine decay over the budget; bf16 autocast where the machine is fast at it. A
+    `Field` first measures the domain of its coordinates and the scale of its values, where
+    they are not set, and the features of an encoding without parameters are computed once.
+
+    The module is moved to the chosen device. PyTorch's global state (random generators,
+    default dtype and device) is left as it is, and with a budget in steps the same seed gives
+    the same losses on one CPU.
+
+    Args:
+        module: a `Field`, or any module from ``(N, in_dim)`` to ``(N, out_dim)``.
+        coordinates: shape ``(..., in_dim)``, any real dtype; kept in that dtype. Or `Samples`,
+            such as `PixelSamples`, which hold the values too.
+        values: shape ``(..., out_dim)``, in the signal's own unit; None with `Samples`.
+        config: the settings; the defaults take 2000 steps.
+        stop: asked before every step; the fit ends where it says True.
+
+    Raises:
+        InputError: samples that do not fit the module, or are not finite; nothing to train.
+        NonFiniteLossError: the loss became infinite or NaN; the module then holds the last
+            good parameters.
+
+    Example:
+        >>> result = fit(field, x, y, FitConfig(steps=500))
+        >>> result.psnr, result.history[-1].loss
+    """
+    start = time.perf_counter()
+    config = config or FitConfig()
+    inner = getattr(module, "_orig_mod", None)
+    if isinstance(inner, Field):
+        module = inner  # a compiled field: its parts are fitted, on shared parameters
+    if not any(p.requires_grad for p in module.parameters()):
+        refuse(
+            "the module must have a parameter to train",
+            f"none in {type(module).__name__}",
+            "Call module.requires_grad_().",
+        )
+    samples = _as_samples(module, coordinates, values)
+    device = choose_device(config.device)
+    if config.keep_memory:
+        keep_freed_memory()
+    if isinstance(module, Field):
+        samples.prepare(module)
+    module.to(device)
+    loop = Loop(module, samples.to(device), config, device, start)
+    modes = [(part, part.training) for part in module.modules()]
+    module.train()
+    try:
+        return loop.result(loop.run(stop))
+    finally:
+        for part, mode in modes:
+            part.training = mode
+
+
+def _as_samples(module: nn.Module, coordinates: Tensor | Samples, values: Tensor | None) -> Samples:
+    if isinstance(coordinates, Samples):
+        if values is not None:
+            refuse("samples hold their values", "samples and values", "Pass the samples alone.")
+        return coordinates
+    return TensorSamples(*check_samples(module, coordinates, values))
