@@ -35,8 +35,10 @@ def run_all(tasks: Sequence[Callable[[], object]]) -> None:
         share(0) if tasks else None
         return
     # by process: a fork leaves the pool behind without its threads
-    pool = _pools.setdefault((os.getpid(), threads), ThreadPoolExecutor(threads - 1, "coordnet"))
-    others = [pool.submit(share, i) for i in range(1, threads)]
+    key = (os.getpid(), threads)
+    if key not in _pools:
+        _pools[key] = ThreadPoolExecutor(threads - 1, "coordnet")
+    others = [_pools[key].submit(share, i) for i in range(1, threads)]
     share(0)
     for other in others:
         other.result()

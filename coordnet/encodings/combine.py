@@ -94,7 +94,12 @@ class Normalized(Encoding):
         self._bounds = (low.tolist(), high.tolist())
         extent = high - low
         self.register_constant("lower", low)
-        self.register_constant("extent", torch.where(extent > 0, extent, 1.0))
+        extent = torch.where(extent > 0, extent, 1.0)
+        self.register_constant("extent", extent)
+        self.periods = tuple(
+            None if period is None else period * length
+            for period, length in zip(encoding.periods, extent.tolist(), strict=True)
+        )
 
     @property
     def out_dim(self) -> int:

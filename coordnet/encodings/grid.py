@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -13,12 +13,15 @@ from ..errors import integer_at_least, positive_number, refuse
 from .combine import Normalized
 from .encoding import Encoding
 from .interpolation import Layout, interpolate
+from .phase import no_autocast
 
 __all__ = ["DenseGrid", "HashGrid"]
 
 _INTERPOLATIONS = ("linear", "smoothstep")
 _LARGEST_TABLE = 30
 _MOST_ROWS = 2**31
+_MOST_CELLS = 2**30
+_MOST_LEVELS = 1024
 
 
 class _Grid(Encoding):
@@ -26,9 +29,6 @@ class _Grid(Encoding):
 
     tables: Tensor
     scale: Tensor
-    vertices: Tensor
-    strides: Tensor
-    offsets: Tensor
 
     def __init__(
         self,
@@ -51,8 +51,8 @@ class _Grid(Encoding):
                 "Choose one of them.",
             )
         self.interpolation = interpolation
-        wraps = [periodic] * self.in_dim if isinstance(periodic, bool) else list(periodic)
-        if len(wraps) != self.in_dim or not all(isinstance(each, bool) for each in wraps):
+        wraps = self._each_axis("periodic", periodic)
+        if not all(isinstance(each, bool) for each in wraps):
             refuse(
                 "periodic must be True, False, or one of them per axis",
                 f"periodic={periodic!r}",
@@ -60,7 +60,17 @@ class _Grid(Encoding):
             )
         self.periodic = tuple(wraps)
         self.periods = tuple(1.0 if each else None for each in wraps)
-        self._seed = seed
+        self._seed = None if seed is None else integer_at_least(0, "seed", seed, "Pass seed=0.")
+        if self._seed is not None and self._seed >= 1 << 64:
+            refuse("seed must be below 2^64", f"seed={seed}", "Pass seed=0, say.")
+
+    def _each_axis(self, name: str, value: Any) -> list[Any]:
+        """Return what is given as one thing or one per axis as a list of one per axis."""
+        each = list(value) if isinstance(value, Sequence) else [value] * self.in_dim
+        if len(each) != self.in_dim:
+            got = f"{name}={value!r}"
+            refuse(f"{name} must be one for all axes or one per axis", got, f"Pass {self.in_dim}.")
+        return each
 
     def _set_levels(self, cells: list[list[float]], most: int | None) -> None:
         """Lay out the levels and draw the start values.
@@ -91,16 +101,12 @@ class _Grid(Encoding):
                 "Pass a lower resolution or a smaller table.",
             )
         self._mask = (most or 1) - 1
-        self.register_constant("scale", torch.tensor(scale, dtype=torch.float64).T[..., None])
+        self.register_constant(
+            "scale", torch.tensor(scale, dtype=torch.float64, device="cpu").T[..., None]
+        )
         home = torch.get_default_device()
-        for name, values, shape in (
-            ("vertices", vertices, (len(cells), self.in_dim)),
-            ("strides", strides, (self.dense_levels, self.in_dim)),
-            ("offsets", offsets[:-1], (len(cells), 1)),
-        ):
-            table = torch.tensor(values, dtype=torch.int32, device="cpu").reshape(shape)
-            table = table if name == "offsets" else table.T[..., None]
-            self.register_buffer(name, table.contiguous().to(home), persistent=False)
+        self._numbers = (vertices, strides, offsets[:-1])
+        self._place()
         size = (offsets[-1], self.features_per_level)
         self.tables = nn.Parameter(torch.empty(size, dtype=torch.float32, device=home))
         if home.type == "meta":
@@ -114,15 +120,26 @@ class _Grid(Encoding):
 
     def layout(self) -> Layout:
         """Return where the vertices and the rows of the levels lie."""
-        return Layout(
-            self.scale,
-            self.vertices,
-            self.strides,
-            self.offsets,
-            self.dense_levels,
-            self._mask,
-            self.periodic,
+        return Layout(self.scale, *self._whole, self.dense_levels, self._mask, self.periodic)
+
+    def _place(self) -> None:
+        """Put the whole numbers of the layout where its float64 numbers are."""
+        home = self.scale.device
+        vertices, strides, offsets = (
+            torch.tensor(numbers, dtype=torch.int32, device=home) for numbers in self._numbers
         )
+        strides = strides.reshape(self.dense_levels, self.in_dim)
+        vertices, strides = (e.T[..., None].contiguous() for e in (vertices, strides))
+        self._whole = (vertices, strides, offsets[:, None])
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        super()._apply(fn, recurse)
+        self._place()
+        return self
+
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        super()._load_from_state_dict(*args, **kwargs)
+        self._place()
 
     @property
     def num_levels(self) -> int:
@@ -136,18 +153,18 @@ class _Grid(Encoding):
 
     def on_domain(self, lower: Tensor, upper: Tensor) -> Encoding:
         """Bring the domain to the unit cube; a periodic axis is in periods already."""
-        wraps = torch.tensor(self.periodic)
+        wraps = torch.tensor(self.periodic, device=lower.device)
         lower, upper = lower.clone(), upper.clone()
         lower[wraps], upper[wraps] = 0.0, 1.0
         return Normalized(self, lower, upper)
 
     def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:
         """Return the features of ``x``, shape ``(..., in_dim)`` to ``(..., out_dim)``."""
-        flat = x.reshape(-1, self.in_dim)
-        with torch.autocast(x.device.type, enabled=False):
-            smooth = self.interpolation == "smoothstep"
-            found = interpolate(flat, self.tables, self.layout(), smooth, dtype)
-        return found.reshape(*x.shape[:-1], self.out_dim)
+        home = self.scale.device  # the CPU where x's device has no float64
+        flat, smooth = x.reshape(-1, self.in_dim).to(home), self.interpolation == "smoothstep"
+        with no_autocast(home):
+            found = interpolate(flat, self.tables.to(home), self.layout(), smooth, dtype)
+        return found.to(x.device).reshape(*x.shape[:-1], self.out_dim)
 
 
 class HashGrid(_Grid):
@@ -173,8 +190,9 @@ class HashGrid(_Grid):
         num_levels: number of levels L.
         features_per_level: trained features of a vertex. Even numbers are the quick ones.
         log2_hashmap_size: binary logarithm of the most rows of a level.
-        base_resolution: cells of the coarsest level along each axis.
-        max_resolution: cells of the finest level.
+        base_resolution: cells of the coarsest level along each axis, one number or one per
+            axis.
+        max_resolution: cells of the finest level, likewise.
         interpolation: "linear", or "smoothstep" for continuous first derivatives.
         periodic: whether the grid wraps around: True, False, or one of them per axis.
         seed: start values come from this seed; None draws them from PyTorch's global generator.
@@ -183,7 +201,8 @@ class HashGrid(_Grid):
         ``(..., in_dim)`` to ``(..., num_levels * features_per_level)``.
 
     Raises:
-        InputError: a size that is too small, or a finest resolution below the coarsest.
+        InputError: a size that is too small or too large, or a finest resolution below the
+            coarsest.
     """
 
     def __init__(
@@ -192,8 +211,8 @@ class HashGrid(_Grid):
         num_levels: int = 16,
         features_per_level: int = 2,
         log2_hashmap_size: int = 15,
-        base_resolution: int = 16,
-        max_resolution: float = 512,
+        base_resolution: int | Sequence[int] = 16,
+        max_resolution: float | Sequence[float] = 512,
         interpolation: str = "linear",
         periodic: bool | Sequence[bool] = False,
         seed: int | None = None,
@@ -203,23 +222,40 @@ class HashGrid(_Grid):
         size = integer_at_least(
             1, "log2_hashmap_size", log2_hashmap_size, "Pass 15 to 19 for a picture."
         )
+        if number > _MOST_LEVELS:
+            got = f"num_levels={num_levels}"
+            refuse(f"num_levels must be at most {_MOST_LEVELS}", got, "16 is the usual number.")
         if size > _LARGEST_TABLE:
             refuse(
                 f"log2_hashmap_size must be at most {_LARGEST_TABLE}",
                 f"log2_hashmap_size={size}",
                 "Pass 15 to 19 for a picture.",
             )
-        base = integer_at_least(1, "base_resolution", base_resolution, "16 is usual.")
-        finest = positive_number("max_resolution", max_resolution, "Pass the number of pixels.")
-        if finest < base:
+        base = [
+            integer_at_least(1, "base_resolution", each, "16 is usual.")
+            for each in self._each_axis("base_resolution", base_resolution)
+        ]
+        finest = [
+            positive_number("max_resolution", each, "Pass the number of pixels.")
+            for each in self._each_axis("max_resolution", max_resolution)
+        ]
+        if max(finest) > _MOST_CELLS:
+            refuse(
+                f"max_resolution must be at most {_MOST_CELLS:,}",
+                f"max_resolution={max_resolution}",
+                "Pass the number of pixels along an axis.",
+            )
+        if any(top < bottom for bottom, top in zip(base, finest, strict=True)):
             refuse(
                 "max_resolution must not be below base_resolution",
                 f"{max_resolution} and {base_resolution}",
                 "Swap them, or pass a smaller base_resolution.",
             )
-        self.log2_hashmap_size, self.base_resolution, self.max_resolution = size, base, finest
-        cells = [base * (finest / base) ** (i / max(1, number - 1)) for i in range(number)]
-        self._set_levels([[each] * self.in_dim for each in cells], 2**size)
+        self.log2_hashmap_size = size
+        self.base_resolution, self.max_resolution = _plain(base), _plain(finest)
+        ends = list(zip(base, finest, strict=True))
+        parts = [level / max(1, number - 1) for level in range(number)]
+        self._set_levels([[b * (f / b) ** part for b, f in ends] for part in parts], 2**size)
 
     def spec(self) -> dict[str, Any]:
         """Return the settings as plain JSON values."""
@@ -264,12 +300,9 @@ class DenseGrid(_Grid):
         seed: int | None = None,
     ) -> None:
         super().__init__(in_dim, features_per_level, interpolation, periodic, seed)
-        each = list(resolution) if isinstance(resolution, Sequence) else [resolution] * self.in_dim
-        if len(each) != self.in_dim:
-            got = f"resolution={resolution!r}"
-            refuse("resolution must be one number or one per axis", got, "Pass cells per axis.")
         self.resolution = [
-            integer_at_least(1, "resolution", cells, "Pass cells per axis.") for cells in each
+            integer_at_least(1, "resolution", cells, "Pass cells per axis.")
+            for cells in self._each_axis("resolution", resolution)
         ]
         self._set_levels([[float(cells) for cells in self.resolution]], None)
 
@@ -283,3 +316,8 @@ class DenseGrid(_Grid):
             "interpolation": self.interpolation,
             "periodic": list(self.periodic),
         }
+
+
+def _plain(each: list[Any]) -> Any:
+    """One number where all axes agree: the spec reads as the call did."""
+    return each[0] if len(set(each)) == 1 else each

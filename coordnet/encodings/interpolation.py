@@ -70,11 +70,12 @@ def interpolate(
     Returns:
         Shape ``(N, L * F)``.
     """
-    tables = tables.to(dtype)
-    plain = x.requires_grad or _transformed(x, tables) or x.device.type not in ("cpu", "cuda")
-    if plain or torch.compiler.is_compiling():
+    tables, recording = tables.to(dtype), torch.is_grad_enabled()
+    plain = torch.compiler.is_compiling() or x.device.type not in ("cpu", "cuda")
+    if plain or (recording and x.requires_grad) or _transformed(x, tables):
         return interpolate_plainly(x, tables, layout, smooth)
-    lookup = _Lookup(x.detach(), layout, smooth, dtype, keep=tables.requires_grad)
+    keep = recording and tables.requires_grad
+    lookup = _Lookup(x.detach(), layout, smooth, dtype, keep)
     return _Gather.apply(tables, lookup)  # type: ignore[no-any-return]
 
 
@@ -87,7 +88,7 @@ def _transformed(*tensors: Tensor) -> bool:
 
 
 def _unit(x: Tensor, layout: Layout) -> Tensor:
-    """Coordinates axis by axis, (d, N), periodic axes folded; float64 where there is one."""
+    """Coordinates axis by axis, (d, N), in float64, periodic axes folded."""
     u = x.to(layout.scale.dtype).t()
     if any(layout.periodic):
         one = torch.ones(1, dtype=u.dtype, device=u.device)
@@ -204,7 +205,10 @@ def _columns(tables: Tensor) -> Tensor:
     """View rows of F numbers as rows of F/2 complex ones, where F is even."""
     if tables.shape[1] % 2:
         return tables
-    return torch.view_as_complex(tables.contiguous().unflatten(1, (-1, 2)))
+    tables = tables.contiguous()
+    if tables.storage_offset() % 2:  # a complex number starts at an even place
+        tables = tables.clone()
+    return torch.view_as_complex(tables.unflatten(1, (-1, 2)))
 
 
 def _numbers(columns: Tensor) -> Tensor:
@@ -273,7 +277,10 @@ class _Scatter(torch.autograd.Function):
 
 
 def interpolate_plainly(x: Tensor, tables: Tensor, layout: Layout, smooth: bool) -> Tensor:
-    """The same in ordinary operations, differentiable in x too, as often as one likes."""
+    """The same in ordinary operations, differentiable in x too, as often as one likes.
+
+    Products and sums are taken in the order of the quick way: the values are the same.
+    """
     u = _unit(x, layout)
     position = u[:, None] * layout.scale + 0.5
     cell = position.detach().floor()
@@ -281,20 +288,23 @@ def interpolate_plainly(x: Tensor, tables: Tensor, layout: Layout, smooth: bool)
     if smooth:
         fraction = fraction * fraction * (3 - 2 * fraction)
     fraction = fraction.to(tables.dtype)
-    ends = [each.long() for each in _wrapped(cell.int(), layout)]
-    total: Tensor | None = None
-    for corner in range(2 ** len(u)):
-        bits = [(corner >> axis) & 1 for axis in range(len(u))]
-        vertex = [ends[bit][axis] for axis, bit in enumerate(bits)]
-        dense = vertex[0][: layout.dense]
-        hashed = vertex[0][layout.dense :]
-        weight = fraction[0] if bits[0] else 1 - fraction[0]
-        for axis in range(1, len(u)):
-            dense = dense + vertex[axis][: layout.dense] * layout.strides[axis]
-            hashed = hashed ^ (vertex[axis][layout.dense :] * PRIMES[axis])
-            weight = weight * (fraction[axis] if bits[axis] else 1 - fraction[axis])
-        rows = torch.cat([dense, hashed & layout.mask]) + layout.offsets
-        share = tables[rows] * weight[..., None]  # (L, N, F)
-        total = share if total is None else total + share
-    assert total is not None
-    return total.movedim(0, 1).flatten(1)
+    low, high = (each.long() for each in _wrapped(cell.int(), layout))
+    weights = [torch.ones_like(fraction[0])]
+    dense = [layout.offsets[: layout.dense]]
+    hashed = [torch.zeros_like(low[0, layout.dense :])]
+    for axis in range(len(u)):
+        more = [weight * fraction[axis] for weight in weights]
+        weights = [weight - part for weight, part in zip(weights, more, strict=True)] + more
+        ends = (low[axis], high[axis])
+        steps = [end[: layout.dense] * layout.strides[axis] for end in ends]
+        dense = [row + step for step in steps for row in dense]
+        mixed = [end[layout.dense :] * PRIMES[axis] for end in ends]
+        hashed = [row ^ mix for mix in mixed for row in hashed]
+    shares = []
+    for weight, first, second in zip(weights, dense, hashed, strict=True):
+        rows = torch.cat([first, (second & layout.mask) + layout.offsets[layout.dense :]])
+        shares.append(tables[rows] * weight[..., None])  # (L, N, F)
+    while len(shares) > 1:
+        half = len(shares) // 2
+        shares = [a + b for a, b in zip(shares[:half], shares[half:], strict=True)]
+    return shares[0].movedim(0, 1).flatten(1)

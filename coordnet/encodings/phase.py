@@ -25,7 +25,7 @@ from torch.autograd import forward_ad
 from ..constants import supports_float64
 from ..memory import empty
 
-__all__ = ["encode", "fold"]
+__all__ = ["encode", "fold", "no_autocast"]
 
 _CPU_ROWS_HARMONIC = 8192
 _SERIAL = 32_767  # PyTorch runs an operation on fewer than 32,768 elements in one piece
@@ -71,7 +71,7 @@ def encode(
         return encode(x.cpu(), cycles, period, dtype, harmonics).to(device)
     if not x.is_floating_point():
         x = x.to(torch.float64)
-    with _no_autocast(device):
+    with no_autocast(device):
         if not _forward_mode():
             return _SinCos.apply(x, cycles, period, harmonics, dtype)  # type: ignore[no-any-return]
         still = x.detach()
@@ -91,7 +91,7 @@ def _forward_mode() -> bool:
     return getattr(forward_ad, "_current_level", 0) >= 0
 
 
-def _no_autocast(device: torch.device) -> AbstractContextManager[Any]:
+def no_autocast(device: torch.device) -> AbstractContextManager[Any]:
     """Keep float32 and float64 as they are, on devices that have an autocast (meta has none)."""
     if torch.amp.is_autocast_available(device.type):
         return torch.autocast(device.type, enabled=False)
@@ -137,7 +137,7 @@ class _SinCos(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         out, cycles, period = ctx.saved_tensors
         (grad,) = grads
-        with _no_autocast(grad.device):
+        with no_autocast(grad.device):
             grad_sin, grad_cos = _pairs(grad)
             sin, cos = _pairs(out)
             slope = grad_sin * cos - grad_cos * sin
