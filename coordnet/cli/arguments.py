@@ -11,6 +11,7 @@ from typing import NoReturn
 from .. import __version__
 from ..encodings import ENCODINGS
 from ..networks import NETWORKS
+from ..tasks.presets import PRESETS
 
 __all__ = ["parser"]
 
@@ -89,7 +90,14 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> None:
 
     group = fit.add_argument_group("encoding and network")
     group.add_argument(
-        "--encoding", choices=list(ENCODINGS), help="default: gaussian, or harmonic with --period"
+        "--preset",
+        choices=list(PRESETS),
+        help="pictures: " + "; ".join(f"{name}, {about}" for name, about in PRESETS.items()),
+    )
+    group.add_argument(
+        "--encoding",
+        choices=list(ENCODINGS),
+        help="default: hashgrid for pictures, harmonic with --period, else gaussian",
     )
     group.add_argument(
         "--k", type=_whole(1), help="size of the ladder (pictures: 64 harmonics, 256 gaussian)"
@@ -115,14 +123,12 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> None:
         "--wrap", choices=["x", "y"], help="pictures: repeat in one direction (panoramas: x)"
     )
     group.add_argument("--network", choices=list(NETWORKS), default="mlp", help="default: mlp")
-    group.add_argument(
-        "--hidden-dim", type=_whole(1), help="width of the network (pictures 256, tables 64)"
-    )
-    group.add_argument("--layers", type=_whole(0), help="hidden layers (pictures 3, tables 2)")
+    group.add_argument("--hidden-dim", type=_whole(1), help="width of the network")
+    group.add_argument("--layers", type=_whole(0), help="hidden layers")
 
     group = fit.add_argument_group("training")
     group.add_argument(
-        "--steps", type=_whole(1), help="budget in steps (pictures 1500, tables 2000)"
+        "--steps", type=_whole(1), help="budget in steps (default: by preset, 1000 to 2000)"
     )
     group.add_argument("--seconds", type=_positive, help="budget in seconds")
     group.add_argument("--target-psnr", type=_positive, help="stop at this PSNR in dB")

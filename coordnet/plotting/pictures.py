@@ -25,7 +25,13 @@ _MOST_PIXELS = 1024
 
 
 def save_comparison(
-    path: PathLike, target: Any, fit: Any, *, title: str = "", peak: float = 1.0
+    path: PathLike,
+    target: Any,
+    fit: Any,
+    *,
+    title: str = "",
+    peak: float = 1.0,
+    psnr: float | None = None,
 ) -> None:
     """Write a figure of target | fit | absolute error with the PSNR.
 
@@ -39,6 +45,7 @@ def save_comparison(
         fit: the same shape.
         title: a line above the panels.
         peak: the value that means white.
+        psnr: the PSNR to show, where it was measured on something finer than ``fit``.
     """
     check_ending(path)
     first, second = as_array(target), as_array(fit)
@@ -65,7 +72,7 @@ def save_comparison(
     axes = figure.subplots(*((3, 1) if stacked else (1, 3)), squeeze=False).ravel()
     stretch = "auto" if aspect != width / height else "equal"
     kind = ("grey", "grey with alpha", "RGB", "RGBA")[channels - 1]
-    score = decibels(mean_square, peak)
+    score = decibels(mean_square, peak) if psnr is None else psnr
     captions = (
         f"target: {width} × {height}, {kind}",
         "fit: exact" if score == math.inf else f"fit: PSNR {score:.2f} dB",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,9 +75,10 @@ def fit_file(
         RuntimeError: the run could not be written.
     """
     task = task_for(path, options)
-    config = task.config(options)
+    recipe = task.recipe(options)
+    config = task.config(options, recipe)
     device = choose_device(options.device)
-    field = task.field(options)
+    field = task.field(options, recipe)
     out = options.out or Path("runs") / path.stem
     with RunFolder(out, options.overwrite) as folder:
         precision = choose_precision(config.precision, device, field)
@@ -85,11 +87,13 @@ def fit_file(
             say(f"  note: {note}")
         for warning in task.warnings:
             say(f"  warning: {warning}")
+        if recipe.note:
+            say(f"  {recipe.note}")
         say(f"  {describe_field(field)}")
         say(f"  on {describe_machine(device)} in {precision}, {describe_training(config)}")
         settings = {"task": task.kind, "input": task.describe(), "options": options.given()}
         try:
-            result = fit(field, *task.samples(), config, stop=stop)
+            result = fit(field, task.samples(), config=config, stop=stop)
         except NonFiniteLossError as error:
             if folder.replaces and error.good_step == 0:
                 say(f"  the earlier run in {readable(folder.path)} is left as it was")
@@ -100,8 +104,8 @@ def fit_file(
             raise
         folder.save(field, settings)
         with writing(folder.path):
+            result = replace(result, **task.write_outputs(folder, field))
             write_json(folder.file("report.json"), _report(path, task, field, result, settings))
-            task.write_outputs(folder, field, result)
             save_curve(folder.file("curve.png"), result.history, title=readable(path.name))
         say(describe_result(result))
         say(f"wrote {readable(folder.path)}")

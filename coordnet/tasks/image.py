@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
-from torch import Tensor
+from tqdm.auto import tqdm
 
 from ..datasets import Image, check_output, read_image, write_image
 from ..datasets.images import is_lossy
-from ..encodings import Encoding
 from ..errors import InputError, refuse
 from ..field import Field
-from ..grids import pixel_centres
+from ..metrics import psnr_from_mse
 from ..plotting import save_comparison
 from ..rendering import render_image
-from ..training import FitConfig, FitResult
+from ..training import FitConfig, PixelSamples
 from .options import FitOptions
+from .presets import Recipe, recipe
 from .run_folder import RunFolder, writing
 from .sentences import plural, readable
-from .task import Say, Task, build_ladder, refuse_unused
+from .task import Say, Task, refuse_unused
 
 __all__ = ["ImageTask"]
 
-_REPEATING = ("harmonic", "octave", "lattice", "gaussian")
+_REPEATING = ("harmonic", "octave", "lattice", "gaussian", "hashgrid", "densegrid")
 
 
 class ImageTask(Task):
@@ -47,49 +47,33 @@ class ImageTask(Task):
         self.warnings = []
 
     @functools.cached_property
-    def _samples(self) -> tuple[Tensor, Tensor]:
-        image = self.image
-        values = torch.from_numpy(image.values()).reshape(-1, image.channels)
-        return pixel_centres(image.height, image.width).reshape(-1, 2), values
+    def _pixels(self) -> PixelSamples:
+        return PixelSamples(self.image.pixels, self.image.peak)
 
-    def samples(self) -> tuple[Tensor, Tensor]:
-        """Return pixel centres ``(H W, 2)`` and values ``(H W, C)``."""
-        return self._samples
+    def samples(self) -> PixelSamples:
+        """Return the pixels, which stay in the file's own dtype."""
+        return self._pixels
 
-    def encoding(self, options: FitOptions) -> Encoding:
-        """Build the encoding: Gaussian features unless the options name another."""
-        name = options.encoding or "gaussian"
-        height, width = self.image.height, self.image.width
-        repeats = options.tile or options.wrap is not None
-        if repeats and name not in _REPEATING:
-            flag = "--tile" if options.tile else "--wrap"
-            remedy = f"Choose --encoding {' or '.join(_REPEATING)}."
-            refuse(f"{flag} needs an encoding that repeats", f"--encoding {name}", remedy)
+    def recipe(self, options: FitOptions) -> Recipe:
+        """Return the recipe: the grid unless the options name an encoding or a preset."""
         if options.tile and options.wrap is not None:
             got = "--tile and --wrap"
             refuse("a picture repeats in both directions or in one", got, "Pass one of them.")
-        # a plain photo must not wrap: what repeats only after two domain lengths cannot
-        period = [1.0 if options.tile or options.wrap == axis else 2.0 for axis in "xy"]
-        octaves = max(1, round(math.log2(max(height, width))))
-        defaults: dict[str, dict[str, Any]] = {
-            "gaussian": {"k": 256, "sigma": 30.0, "period": period if repeats else None},
-            "harmonic": {"k": 64, "period": period},
-            "octave": {"k": octaves, "period": period},
-            "lattice": {"k": 12, "period": period},
-            "geometric": {"k": 64, "C": 10_000.0, "scale": [float(width), float(height)]},
-        }
-        return build_ladder(name, 2, options, defaults.get(name, {}))
+        x, y = (options.tile or options.wrap == axis for axis in "xy")
+        image = self.image
+        size = (image.height, image.width, image.channels)
+        found = recipe(options.preset, options.encoding, size, (x, y))
+        if (x or y) and found.encoding not in _REPEATING:
+            flag = "--tile" if options.tile else "--wrap"
+            remedy = f"Choose --encoding {' or '.join(_REPEATING)}."
+            got = f"--encoding {found.encoding}"
+            refuse(f"{flag} needs an encoding that repeats", got, remedy)
+        return found
 
-    def prepare(self, field: Field) -> None:
-        """Take the unit square as the domain, and one scale for all channels."""
-        _, values = self.samples()
-        field.set_domain([0.0, 0.0], [1.0, 1.0])
-        mean = values.mean(0, dtype=torch.float64)
-        field.set_values(mean, (values - mean.float()).square().mean(dtype=torch.float64).sqrt())
-
-    def config(self, options: FitOptions) -> FitConfig:
-        """Return the settings: 1500 steps without a budget, PSNR at peak 1 after clamping."""
-        return options.fit_config(default_steps=1500, peak=1.0, clamp=True)
+    def config(self, options: FitOptions, recipe: Recipe) -> FitConfig:
+        """Return the settings; the errors are measured while the reconstruction is rendered."""
+        fixed = {"peak": 1.0, "clamp": True, "evaluate": False}
+        return options.fit_config(recipe.steps, **recipe.config, **fixed)
 
     def describe(self) -> dict[str, Any]:
         """Return the picture's size, channels and depth."""
@@ -109,18 +93,54 @@ class ImageTask(Task):
         number = plural(image.width * image.height, "pixel")
         return f"{image.width} x {image.height} {kind} ({number})"
 
-    def write_outputs(self, folder: RunFolder, field: Field, result: FitResult | None) -> None:
-        """Write reconstruction.png and comparison.png."""
+    def write_outputs(self, folder: RunFolder, field: Field) -> dict[str, float]:
+        """Write reconstruction.png and comparison.png; return PSNR and RMSE of the model."""
         image = self.image
-        device = next(field.parameters()).device
-        values = render_image(field, image.height, image.width, device=device)
-        write_image(folder.file("reconstruction.png"), values, bit_depth=_png_bits(image.bit_depth))
+        bits = _png_bits(image.bit_depth)
+        pixels, found = self._render_and_measure(field, bits)
+        write_image(folder.file("reconstruction.png"), pixels)
+        target, peak = image.pixels, image.peak
+        if peak != np.iinfo(pixels.dtype).max:
+            target, pixels, peak = image.values(), pixels / np.iinfo(pixels.dtype).max, 1.0
         save_comparison(
             folder.file("comparison.png"),
-            image.values(),
-            np.clip(values, 0, 1),
+            target,
+            pixels,
             title=readable(self.path.name),
+            peak=peak,
+            psnr=found["psnr"],
         )
+        return found
+
+    def _render_and_measure(self, field: Field, bits: int) -> tuple[np.ndarray, dict[str, float]]:
+        """Return the picture in 8 or 16 bits, and the error of the values behind it."""
+        samples, done, total = self.samples(), 0, 0.0
+        quantise = _quantiser(bits)
+
+        def measure(values: np.ndarray) -> np.ndarray:
+            nonlocal done, total
+            target = samples.values(slice(done, done + len(values))).numpy()
+            error = np.clip(values, 0, 1).astype(np.float64) - target
+            total += float(np.square(error).sum())
+            done += len(values)
+            return quantise(values)
+
+        image = self.image
+        device = next(field.parameters()).device
+        bar = tqdm(
+            total=len(samples), unit="px", unit_scale=True, desc="render", disable=None, leave=False
+        )
+        with bar:
+            pixels = render_image(
+                field,
+                image.height,
+                image.width,
+                device=device,
+                convert=measure,
+                progress=bar.update,
+            )
+        error = total / (len(samples) * samples.out_dim)
+        return pixels, {"psnr": psnr_from_mse(error, 1.0), "rmse": math.sqrt(error)}
 
     @staticmethod
     def render(
@@ -142,19 +162,13 @@ class ImageTask(Task):
             refuse(rule, f"--size {size}", f"Pass --size {size}x{size}, say.")
         width, height = size
         bits = _bits_for(output, settings["channels"], settings["bit_depth"])
-        dtype = np.uint8 if bits == 8 else np.uint16
-        peak = np.iinfo(dtype).max
         report = options.get("progress")
-
-        def to_bytes(values: np.ndarray) -> np.ndarray:
-            return np.rint(np.clip(values, 0, 1) * peak).astype(dtype)
-
         pixels = render_image(
             field,
             height,
             width,
             device=next(field.parameters()).device,
-            convert=to_bytes,
+            convert=_quantiser(bits),
             progress=None if report is None else lambda done: report(done, width * height),
         )
         with writing(output):
@@ -172,14 +186,9 @@ class ImageTask(Task):
                 f"{image.channels} ({image.mode})",
                 "Pass a picture of the same kind.",
             )
-        from ..metrics import psnr, rmse
-
-        device = next(field.parameters()).device
-        values = render_image(field, image.height, image.width, device=device)
-        target = image.values()
+        _, errors = self._render_and_measure(field, 8)
         found: dict[str, Any] = {
-            "psnr": psnr(values, target, peak=1.0, clamp=True),
-            "rmse": rmse(np.clip(values, 0, 1), target),
+            **errors,
             "peak": 1.0,
             "samples": image.height * image.width,
         }
@@ -202,3 +211,10 @@ def _bits_for(output: Path, channels: int, bit_depth: int) -> int:
 
 def _png_bits(bit_depth: int) -> int:
     return 8 if bit_depth <= 8 else 16
+
+
+def _quantiser(bits: int) -> Callable[[np.ndarray], np.ndarray]:
+    """Return clip, scale, round: floats in [0, 1] to 8 or 16 bits."""
+    dtype = np.uint8 if bits == 8 else np.uint16
+    peak = np.iinfo(dtype).max
+    return lambda values: np.rint(np.clip(values, 0, 1) * peak).astype(dtype)

@@ -17,6 +17,7 @@ class FitOptions:
     """What the user may set for a fit from a file.
 
     Attributes:
+        preset: a name in PRESETS; chooses the encoding and all else that is not set.
         encoding: a name in ENCODINGS.
         k: size of the ladder.
         C: constant of the geometric ladder.
@@ -43,6 +44,7 @@ class FitOptions:
         y: columns of values of a table, by name.
     """
 
+    preset: str | None = None
     encoding: str | None = None
     k: int | None = None
     C: float | None = None

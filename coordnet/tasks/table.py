@@ -24,8 +24,9 @@ from ..errors import refuse
 from ..field import Field
 from ..plotting import save_signal
 from ..rendering import render_points
-from ..training import FitConfig, FitResult
+from ..training import TensorSamples
 from .options import FitOptions
+from .presets import Recipe
 from .run_folder import RunFolder, writing
 from .sentences import plural, readable
 from .task import Say, Task, build_ladder, refuse_unused
@@ -42,11 +43,9 @@ class TableTask(Task):
 
     kind: ClassVar[str] = "table"
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".tsv", ".txt", ".dat")
-    hidden_dim: ClassVar[int] = 64
-    layers: ClassVar[int] = 2
 
     def __init__(self, path: Path, options: FitOptions) -> None:
-        refuse_unused(options, "a table", "tile", "wrap", "page")
+        refuse_unused(options, "a table", "tile", "wrap", "page", "preset")
         self.path = path
         self.table = read_table(path, x=options.x, y=options.y or None)
         self.periods = options.periods
@@ -66,13 +65,22 @@ class TableTask(Task):
             if warning is not None:
                 self.warnings.append(warning)
 
-    def samples(self) -> tuple[Tensor, Tensor]:
-        """Return positions ``(N, 1)`` and values ``(N, D)``, both float64."""
-        return torch.from_numpy(self.table.x)[:, None], torch.from_numpy(self.table.y)
+    def positions(self) -> Tensor:
+        """Return the positions ``(N, 1)``, float64."""
+        return torch.from_numpy(self.table.x)[:, None]
 
-    def encoding(self, options: FitOptions) -> Encoding:
-        """Build one harmonic block per period, or Gaussian features where there is none."""
+    def samples(self) -> TensorSamples:
+        """Return positions ``(N, 1)`` and values ``(N, D)``, both float64."""
+        return TensorSamples(self.positions(), torch.from_numpy(self.table.y))
+
+    def recipe(self, options: FitOptions) -> Recipe:
+        """Return harmonics where there is a period, Gaussian features where there is none."""
         name = options.encoding or ("harmonic" if options.periods else "gaussian")
+        return Recipe(name, {}, hidden_dim=64, layers=2, steps=2000)
+
+    def encoding(self, options: FitOptions, recipe: Recipe) -> Encoding:
+        """Build one block per period, or one over the domain where there is none."""
+        name = recipe.encoding
         x = self.table.x
         span = float(x[-1] - x[0]) or 1.0
         if options.periods:
@@ -95,14 +103,6 @@ class TableTask(Task):
             options = replace(options, sigma=options.sigma / period)
         return build_ladder(name, 1, options, defaults)
 
-    def prepare(self, field: Field) -> None:
-        """Measure the domain and the scale of each column."""
-        field.prepare(*self.samples())
-
-    def config(self, options: FitOptions) -> FitConfig:
-        """Return the settings: 2000 steps without a budget, PSNR at the range of the values."""
-        return options.fit_config(default_steps=2000)
-
     def describe(self) -> dict[str, Any]:
         """Return the columns, the range and the periods."""
         x = self.table.x
@@ -119,11 +119,11 @@ class TableTask(Task):
         names = ", ".join(self.table.y_names)
         return f"{plural(len(self.table.x), 'row')} of {names} over {self.table.x_name}"
 
-    def write_outputs(self, folder: RunFolder, field: Field, result: FitResult | None) -> None:
+    def write_outputs(self, folder: RunFolder, field: Field) -> dict[str, float]:
         """Write reconstruction.csv and comparison.png."""
         table = self.table
         device = next(field.parameters()).device
-        fitted = render_points(field, self.samples()[0], device=device)
+        fitted = render_points(field, self.positions(), device=device)
         columns: list[tuple[str, np.ndarray]] = []
         for i, name in enumerate(table.y_names):
             columns.append((name, table.y[:, i]))
@@ -145,6 +145,7 @@ class TableTask(Task):
             periods=self.periods,
             title=readable(self.path.name),
         )
+        return {}
 
     @staticmethod
     def render(
@@ -189,7 +190,7 @@ class TableTask(Task):
                 "Pass a table of the same columns.",
             )
         device = next(field.parameters()).device
-        values = render_points(field, self.samples()[0], device=device).astype(np.float64)
+        values = render_points(field, self.positions(), device=device).astype(np.float64)
         peak = float(np.ptp(self.table.y)) or 1.0
         return {
             "psnr": psnr(values, self.table.y, peak=peak),

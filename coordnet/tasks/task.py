@@ -8,14 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
-from torch import Tensor
-
 from ..encodings import ENCODINGS, Encoding
 from ..errors import refuse
 from ..field import Field
 from ..networks import NETWORKS
-from ..training import FitConfig, FitResult
+from ..training import FitConfig, Samples
 from .options import FitOptions
+from .presets import Recipe
 from .run_folder import RunFolder
 
 __all__ = ["Say", "Task", "build_ladder", "refuse_unused"]
@@ -37,8 +36,6 @@ class Task(ABC):
 
     kind: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]]
-    hidden_dim: ClassVar[int] = 256
-    layers: ClassVar[int] = 3
 
     path: Path
     notes: list[str]
@@ -48,20 +45,20 @@ class Task(ABC):
     def __init__(self, path: Path, options: FitOptions) -> None: ...
 
     @abstractmethod
-    def samples(self) -> tuple[Tensor, Tensor]:
-        """Return coordinates ``(N, in_dim)`` and values ``(N, out_dim)``."""
+    def samples(self) -> Samples:
+        """Return coordinates and values."""
 
     @abstractmethod
-    def encoding(self, options: FitOptions) -> Encoding:
-        """Build the encoding that the options ask for, or the task's default."""
+    def recipe(self, options: FitOptions) -> Recipe:
+        """Return the encoding, network and settings that the options ask for, or the default."""
 
-    @abstractmethod
-    def prepare(self, field: Field) -> None:
-        """State the field's domain and the scale of its values."""
+    def encoding(self, options: FitOptions, recipe: Recipe) -> Encoding:
+        """Build the encoding of the recipe."""
+        return build_ladder(recipe.encoding, 2, options, recipe.settings)
 
-    @abstractmethod
-    def config(self, options: FitOptions) -> FitConfig:
+    def config(self, options: FitOptions, recipe: Recipe) -> FitConfig:
         """Return the settings of the fit."""
+        return options.fit_config(recipe.steps, **recipe.config)
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
@@ -72,21 +69,22 @@ class Task(ABC):
         """Return the input in a few words."""
 
     @abstractmethod
-    def write_outputs(self, folder: RunFolder, field: Field, result: FitResult | None) -> None:
-        """Write the reconstruction and the comparison into the run folder."""
+    def write_outputs(self, folder: RunFolder, field: Field) -> dict[str, float]:
+        """Write the reconstruction and the comparison; return the metrics they gave, if any."""
 
-    def field(self, options: FitOptions) -> Field:
+    def field(self, options: FitOptions, recipe: Recipe) -> Field:
         """Build the field, with the domain and the values' scale stated."""
-        encoding = self.encoding(options)
+        encoding = self.encoding(options, recipe)
+        samples = self.samples()
         network = NETWORKS[options.network](
             encoding.out_dim,
-            self.samples()[1].shape[-1],
-            hidden_dim=self.hidden_dim if options.hidden_dim is None else options.hidden_dim,
-            num_hidden_layers=self.layers if options.layers is None else options.layers,
+            samples.out_dim,
+            hidden_dim=recipe.hidden_dim if options.hidden_dim is None else options.hidden_dim,
+            num_hidden_layers=recipe.layers if options.layers is None else options.layers,
             seed=options.seed,
         )
         field = Field(encoding, network)
-        self.prepare(field)
+        samples.prepare(field)
         return field
 
 
@@ -114,7 +112,7 @@ def build_ladder(name: str, in_dim: int, options: FitOptions, defaults: dict[str
                     "Leave it away, or choose another encoding.",
                 )
             settings[option] = value
-    if name == "gaussian":
+    if _takes(ENCODINGS[name], "seed"):
         settings["seed"] = options.seed
     return ENCODINGS[name](in_dim, **settings)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .pixels import PixelSamples
     from .result import FitResult, HistoryPoint, NonFiniteLossError
     from .runtime import choose_device, choose_precision
-    from .samples import Samples
+    from .samples import Samples, TensorSamples
 
 __all__ = [
     "FitConfig",
@@ -22,6 +22,7 @@ __all__ = [
     "NonFiniteLossError",
     "PixelSamples",
     "Samples",
+    "TensorSamples",
     "choose_device",
     "choose_precision",
     "fit",
@@ -37,6 +38,7 @@ __getattr__ = attributes(
         "FitResult": "result",
         "PixelSamples": "pixels",
         "Samples": "samples",
+        "TensorSamples": "samples",
         "HistoryPoint": "result",
         "NonFiniteLossError": "result",
         "choose_device": "runtime",
