@@ -244,9 +244,14 @@ class FourierFeatures(Encoding):
                 self.periods = each
 
     @property
+    def axis_aligned(self) -> bool:
+        """Whether every feature depends on one axis alone."""
+        return self.cycles.ndim == 2
+
+    @property
     def num_frequencies(self) -> int:
         """Number of (sin, cos) pairs."""
-        return self.cycles.numel() if self.cycles.ndim == 2 else self.cycles.shape[1]
+        return self.cycles.numel() if self.axis_aligned else self.cycles.shape[1]
 
     @property
     def out_dim(self) -> int:
@@ -259,7 +264,7 @@ class FourierFeatures(Encoding):
 
         Shape ``(num_frequencies, in_dim)``, float64, in the order of the features.
         """
-        if self.cycles.ndim == 2:
+        if self.axis_aligned:
             vectors = torch.block_diag(*(axis[:, None] for axis in self.cycles))
         else:
             vectors = self.cycles[0]

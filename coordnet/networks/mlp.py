@@ -51,6 +51,8 @@ class MLP(Network):
         InputError: a size that is too small, an unknown activation, or a seed that is no seed.
     """
 
+    layers: nn.ModuleList
+
     def __init__(
         self,
         in_dim: int,
@@ -97,11 +99,16 @@ class MLP(Network):
 
     def forward(self, features: Tensor) -> Tensor:
         """Return the values of ``features``."""
+        if not self.num_hidden_layers:
+            return self.layers[0](features)
+        return self.after_first(self.layers[0](features))
+
+    def after_first(self, hidden: Tensor) -> Tensor:
+        """Return the values, given what the first of several linear layers put out."""
         activate = ACTIVATIONS[self.activation]
-        h = features
-        for layer in self.layers[:-1]:
-            h = activate(layer(h))
-        return self.layers[-1](h)
+        for layer in self.layers[1:]:
+            hidden = layer(activate(hidden))
+        return hidden
 
 
 def _linear(fan_in: int, fan_out: int, gain: float, generator: torch.Generator | None) -> nn.Linear:

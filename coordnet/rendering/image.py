@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from ..errors import integer_at_least, refuse
-from ..grids import Box, pixel_centres
+from ..grids import Box, cell_centres, pixel_centres
 from ..memory import rows_within
+from .separable import on_grid
 
 __all__ = ["render_image", "render_points"]
 
@@ -50,14 +51,22 @@ def render_image(
     """
     height = integer_at_least(1, "height", height, "Pass the size in pixels.")
     width = integer_at_least(1, "width", width, "Pass the size in pixels.")
-    rows_at_once = max(1, (1 << 16) // width)
-
-    def blocks() -> Iterator[Tensor]:
-        for top in range(0, height, rows_at_once):
-            rows = slice(top, min(top + rows_at_once, height))
-            yield pixel_centres(height, width, rows, box).reshape(-1, 2)
-
-    values = _evaluate(function, blocks(), height * width, device, convert, progress)
+    hidden = getattr(getattr(function, "network", None), "hidden_dim", 64)
+    rows_at_once = max(1, rows_within(hidden, 1 << 16) // width)
+    parts = [slice(i, min(i + rows_at_once, height)) for i in range(0, height, rows_at_once)]
+    (left, top), (right, bottom) = box
+    lines = None
+    if torch.device(device).type != "mps":  # whose encodings work on the CPU
+        with torch.no_grad():
+            x, y = cell_centres(width, left, right), cell_centres(height, top, bottom)
+            lines = on_grid(function, x.to(device), y.to(device))
+    if lines is not None:
+        blocks = ((part.stop - part.start, lines(part)) for part in parts)
+        blocks = ((number * width, values) for number, values in blocks)
+    else:
+        points = (pixel_centres(height, width, part, box).reshape(-1, 2) for part in parts)
+        blocks = _at_points(function, points, device)
+    values = _collect(blocks, height * width, convert, progress)
     return values.reshape(height, width, -1)
 
 
@@ -69,40 +78,48 @@ def render_points(
     Returns:
         ``(N, out_dim)``.
     """
-    return _evaluate(function, iter([coordinates]), len(coordinates), device, None, None)
+    blocks = _at_points(function, iter([coordinates]), device)
+    return _collect(blocks, len(coordinates), None, None)
 
 
-def _evaluate(
-    function: Function,
-    blocks: Iterator[Tensor],
+def _at_points(
+    function: Function, points: Iterator[Tensor], device: torch.device | str
+) -> Iterator[tuple[int, Tensor]]:
+    """Yield the number of points and their values, in blocks that fit the cache."""
+    encoding = getattr(function, "encoding", None)
+    step = rows_within(getattr(encoding, "out_dim", 256))
+    for some in points:
+        for start in range(0, max(1, len(some)), step):
+            part = some[start : start + step].to(device)
+            yield len(part), function(part)
+
+
+def _collect(
+    blocks: Iterator[tuple[int, Tensor]],
     number: int,
-    device: torch.device | str,
     convert: Callable[[np.ndarray], np.ndarray] | None,
     progress: Callable[[int], object] | None,
 ) -> np.ndarray:
-    encoding = getattr(function, "encoding", None)
-    step = rows_within(getattr(encoding, "out_dim", 256))
+    """Put the values of all blocks into one array."""
     out: np.ndarray | None = None
     done = 0
     with torch.no_grad():
-        for block in blocks:
-            for start in range(0, max(1, len(block)), step):
-                part = block[start : start + step].to(device)
-                values = function(part).detach().cpu()
-                found = values.numpy() if values.dtype != torch.bfloat16 else values.float().numpy()
-                if convert is not None:
-                    found = convert(found)
-                if found.shape[:1] != part.shape[:1]:
-                    refuse(
-                        "the function must return one row of values per coordinate",
-                        f"shape {found.shape} for {len(part)} coordinates",
-                        "Map shape (N, 2) to (N, C).",
-                    )
-                if out is None:
-                    out = np.empty((number, *found.shape[1:]), found.dtype)
-                out[done : done + len(found)] = found
-                done += len(found)
-                if progress is not None:
-                    progress(len(found))
+        for expected, block in blocks:
+            values = block.detach().cpu()
+            found = values.numpy() if values.dtype != torch.bfloat16 else values.float().numpy()
+            if convert is not None:
+                found = convert(found)
+            if found.shape[:1] != (expected,):
+                refuse(
+                    "the function must return one row of values per coordinate",
+                    f"shape {found.shape} for {expected} coordinates",
+                    "Map shape (N, 2) to (N, C).",
+                )
+            if out is None:
+                out = np.empty((number, *found.shape[1:]), found.dtype)
+            out[done : done + expected] = found
+            done += expected
+            if progress is not None:
+                progress(expected)
     assert out is not None
     return out
