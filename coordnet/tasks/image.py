@@ -55,14 +55,21 @@ class ImageTask(Task):
         return self._pixels
 
     def recipe(self, options: FitOptions) -> Recipe:
-        """Return the recipe: the grid unless the options name an encoding or a preset."""
+        """Return the recipe: the grid, unless the options name an encoding or a preset.
+
+        A size or a spread of frequencies without a name means Gaussian features.
+        """
         if options.tile and options.wrap is not None:
             got = "--tile and --wrap"
             refuse("a picture repeats in both directions or in one", got, "Pass one of them.")
         x, y = (options.tile or options.wrap == axis for axis in "xy")
         image = self.image
         size = (image.height, image.width, image.channels)
-        found = recipe(options.preset, options.encoding, size, (x, y))
+        encoding = options.encoding
+        ladder = options.k is not None or options.sigma is not None
+        if encoding is None and options.preset is None and ladder:
+            encoding = "gaussian"
+        found = recipe(options.preset, encoding, size, (x, y))
         if (x or y) and found.encoding not in _REPEATING:
             flag = "--tile" if options.tile else "--wrap"
             remedy = f"Choose --encoding {' or '.join(_REPEATING)}."

@@ -1,6 +1,5 @@
 """Fits of pictures from the command line: what lies in the run folder, and what is said."""
 
-import dataclasses
 import math
 from pathlib import Path
 
@@ -26,9 +25,9 @@ def test_run_folder_holds_five_files_and_every_choice_is_said(
     assert {p.name for p in Path("run").iterdir()} == FILES
     for name in ("comparison.png", "curve.png"):
         assert min(opened(f"run/{name}").size) > 100
-    said = ("20 x 12 RGB, 8 bits", "240 pixels", "gaussian(k=256, sigma=30.0)", "512 features")
+    said = ("20 x 12 RGB, 8 bits", "240 pixels", "hashgrid(num_levels=4", "8 features")
     said += ("hidden_dim=16", "parameters", "CPU", "thread", "float32", "3 steps", "muon")
-    said += ("0.004", "seed 7", "PSNR", "dB (peak 1)", "RMSE", "wrote run")
+    said += ("0.01", "batches of 8192", "seed 7", "PSNR", "dB (peak 1)", "RMSE", "wrote run")
     for words in said:
         assert words in found.out, words
     assert report["file"] == "noise.png"
@@ -41,8 +40,8 @@ def test_run_folder_holds_five_files_and_every_choice_is_said(
     assert report["steps"] == report["history"][-1]["step"] == 3
     assert report["stop_reason"] == "steps"
     assert report["options"]["hidden_dim"] == 16
-    assert report["config"]["learning_rate"] == 0.004
-    assert report["field"]["encoding"]["encoding"]["seed"] == 7
+    assert report["config"]["learning_rate"] == 0.01
+    assert report["field"]["encoding"]["encoding"]["name"] == "hashgrid"
     assert report["versions"]["torch"] == torch.__version__
     assert report["versions"]["coordnet"] == cn.__version__
     assert (report["notes"], report["warnings"]) == ([], [])
@@ -258,11 +257,11 @@ def test_same_seed_same_model_other_seed_another(fit, picture, pixels):
 def test_an_exact_fit_is_said_in_words_and_null_in_json(fit, picture, pixels, monkeypatch):
     picture("p.png", pixels(6, 9))
 
-    def exact(*arguments, **options):
-        return dataclasses.replace(real(*arguments, **options), psnr=math.inf, rmse=0.0)
+    def exact(task, folder, field):
+        return {**real(task, folder, field), "psnr": math.inf, "rmse": 0.0}
 
-    real = fit_module.fit
-    monkeypatch.setattr(fit_module, "fit", exact)
+    real = ImageTask.write_outputs
+    monkeypatch.setattr(ImageTask, "write_outputs", exact)
     found, report = fit("p.png")
     assert report["metrics"]["psnr"] is None
     assert "PSNR infinite" in found.out
@@ -293,5 +292,5 @@ def test_the_first_words_come_before_the_fit(run, picture, pixels, monkeypatch):
     monkeypatch.setattr(fit_module, "fit", lambda *a, **k: (_ for _ in ()).throw(KeyboardInterrupt))
     found = run("fit", "p.png")
     assert seen
-    assert "gaussian" in found.out
+    assert "hashgrid" in found.out
     assert "CPU" in found.out

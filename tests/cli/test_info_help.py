@@ -48,7 +48,7 @@ def test_a_run_is_described(run, fitted, fitted_table):
     assert first.startswith("image: ")
     assert "height 12" in first
     assert "width 20" in first
-    assert second.startswith("gaussian(k=256, sigma=30.0) → 512 features → mlp(hidden_dim=32")
+    assert second.startswith("hashgrid(num_levels=4")
     first, second, *_ = run("info", fitted_table / "run").out.splitlines()
     assert first.startswith("table: ")
     assert "periods [1.0]" in first

@@ -59,7 +59,7 @@ def test_a_fit_without_display_into_pipes_of_another_character_set(process, pict
     picture("p.png", pixels(5, 7, 3))
     found = process("fit", "p.png", *TINY, PYTHONIOENCODING="ascii")
     assert (found.returncode, found.stderr) == (0, "")
-    assert "? 512 features ?" in found.stdout
+    assert "? 8 features ?" in found.stdout
     assert "wrote run" in found.stdout
     assert len(list(Path("run").iterdir())) == 5
     assert Path("run/comparison.png").read_bytes().startswith(b"\x89PNG")

@@ -112,7 +112,7 @@ def test_unknown_encodings_are_answered_with_all_there_are(refused, picture, pix
 # what is refused for pictures and tables alike
 MISFITS = [
     (["--C", "100", "--encoding", "harmonic"], ["--C", "geometric", "harmonic"]),
-    (["--C", "100"], ["--C", "geometric", "gaussian"]),
+    (["--C", "100"], ["--C", "geometric"]),
     (["--sigma", "3", "--encoding", "octave"], ["--sigma", "gaussian", "octave"]),
     (["--k", "3", "--encoding", "identity"], ["--k", "harmonic", "identity"]),
 ]
@@ -129,6 +129,8 @@ MISFITS = [
         (["--tile", "--encoding", "geometric"], ["--tile", "geometric", "harmonic"]),
         (["--wrap", "x", "--encoding", "identity"], ["--wrap", "identity"]),
         (["--tile", "--wrap", "x"], ["--tile and --wrap"]),
+        (["--preset", "small", "--encoding", "lattice"], ["--preset small", "lattice"]),
+        (["--preset", "fast", "--k", "8"], ["--k 8", "hashgrid"]),
     ],
 )
 def test_options_that_mean_nothing_for_a_picture(refused, picture, pixels, options, words):
@@ -243,11 +245,16 @@ def test_a_field_saved_from_python_is_no_run(run, refused, fitted):
     assert "harmonic(k=2" in found.out
 
 
-@pytest.mark.parametrize("option", ["--hidden-dim", "--k"])
-def test_too_large_for_memory_is_one_line_without_internals(refused, picture, pixels, option):
+def test_too_large_for_memory_is_one_line_without_internals(refused, picture, pixels):
     picture("p.png", pixels(4, 5))
-    found = refused("fit", "p.png", option, "1000000000000", words=["not enough memory"], status=1)
+    size = "1000000000000"
+    found = refused("fit", "p.png", "--hidden-dim", size, words=["not enough memory"], status=1)
     assert "alloc_cpu" not in found.err
+
+
+def test_too_many_frequencies_are_refused_at_once(refused, picture, pixels):
+    picture("p.png", pixels(4, 5))
+    refused("fit", "p.png", "--k", "1000000000000", words=["k", "1,048,576"])
 
 
 @pytest.mark.parametrize(
