@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -73,17 +74,19 @@ def find_column(path: Path, names: Sequence[str], wanted: str | int, role: str) 
     Args:
         path: the file, for messages.
         names: all columns, in order.
-        wanted: a name, or a place from 0 (negative ones count from the end).
+        wanted: a name, or a place from 0 (negative ones count from the end); digits as text are
+            a place where no column has that name.
         role: ``"x"`` or ``"y"``, for messages.
 
     Raises:
         InputError: no column of that name or at that place.
     """
-    if isinstance(wanted, str):
-        if wanted in names:
-            return names.index(wanted)
-    elif not isinstance(wanted, bool) and -len(names) <= wanted < len(names):
-        return wanted % len(names)
+    if isinstance(wanted, str) and wanted in names:
+        return names.index(wanted)
+    is_place = isinstance(wanted, str) and re.fullmatch(r"-?[0-9]{1,9}", wanted)
+    place = int(wanted) if is_place else wanted
+    if not isinstance(place, (str, bool)) and -len(names) <= place < len(names):
+        return place % len(names)
     listed = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
     return refuse(
         f"{role} must be the name or the place (from 0) of a column of {str(path)!r}",

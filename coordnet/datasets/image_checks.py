@@ -84,9 +84,12 @@ def choose_page(
         InputError: ``page`` is not in the file, or is needed and missing.
     """
     if page is not None and (isinstance(page, bool) or not 0 <= page < count):
+        one = "page must be 0 for this file of one page"
         refuse_file(
             path,
-            f"page must be a whole number from 0 to {count - 1} for this file",
+            f"page must be a whole number from 0 to {count - 1} for this file"
+            if count > 1
+            else one,
             f"page={page!r}",
             "Choose another with --page (page= in read_image), or leave it out.",
         )

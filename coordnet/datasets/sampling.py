@@ -12,6 +12,7 @@ __all__ = ["describe_periods", "grid_step", "nyquist_harmonic", "nyquist_warning
 
 # In steps. Times that were printed with few digits still count as uniform.
 _TOLERANCE = 0.01
+_MOST_HARMONICS = 2.0**53  # above it a whole number of them is no float64
 _PERIOD_REMEDY = "Give the period in the unit of the positions."
 
 
@@ -84,8 +85,8 @@ def nyquist_harmonic(x: np.ndarray, period: float) -> int | None:
         period: in the unit of ``x``.
 
     Returns:
-        The largest such k, 0 where even the first harmonic is aliased; None where the positions
-        lie on no grid, for which there is no sharp limit.
+        The largest such k (below 2^53), 0 where even the first harmonic is aliased; None where
+        the positions lie on no grid, for which there is no sharp limit.
 
     Raises:
         InputError: as `grid_step`, and for a period that is not finite and above 0.
@@ -94,7 +95,7 @@ def nyquist_harmonic(x: np.ndarray, period: float) -> int | None:
     step = grid_step(x)
     if step is None:
         return None
-    half = period / (2.0 * step)
+    half = min(0.5 * period / step, _MOST_HARMONICS)
     # A whole n/2 must not become k = n/2 by the step's rounding.
     if abs(half - round(half)) <= 1e-6 * max(half, 1.0):
         half = float(round(half))
@@ -114,10 +115,15 @@ def nyquist_warning(x: np.ndarray, period: float, k: int) -> str | None:
     """
     limit = nyquist_harmonic(x, period)
     if limit is not None and k > limit:
-        return (
+        which = (
             f"k = {k} is above {limit}, the highest harmonic that samples at this regular step can "
-            "tell apart: between the samples the fit is arbitrary. Use a smaller k or more samples "
-            "a period; irregular samples have no such sharp limit."
+            "tell apart"
+            if limit
+            else f"k = {k}, and samples at this regular step tell not even the first harmonic apart"
+        )
+        return (
+            f"{which}: between the samples the fit is arbitrary. Use a smaller k or more samples a "
+            "period; irregular samples have no such sharp limit."
         )
     distinct = _distinct(x).size
     if 2 * k + 1 > distinct:
@@ -139,7 +145,7 @@ def describe_periods(x: np.ndarray, period: float) -> tuple[str, list[str]]:
         period: in the unit of ``x``.
 
     Returns:
-        One or two sentences for the console, and the warnings: below one period, and above N/2
+        One or two sentences for the console, and the warnings: below 0.99 periods, and above N/2
         periods for N distinct positions, which is under two samples a period.
 
     Raises:
@@ -155,30 +161,32 @@ def describe_periods(x: np.ndarray, period: float) -> tuple[str, list[str]]:
     gap = step if step is not None else span / max(n - 1, 1)
     periods = (span + gap) / period
     per_period = n / periods if periods else math.inf
-    text = f"The data span {periods:.4g} periods of {period:.6g}"
+    spanned = f"{periods:.4g} {'period' if f'{periods:.4g}' == '1' else 'periods'}"
+    text = f"The data span {spanned} of {period:.6g}"
     if n > 1:
-        text += f", {per_period:.4g} samples a period on average"
+        samples = "sample" if f"{per_period:.4g}" == "1" else "samples"
+        text += f", {per_period:.4g} {samples} a period on average"
     if n > 1 and step is None:
         text += ". The sampling is irregular: there is no sharp limit on the harmonics."
     elif n > 1:
-        text += (
-            f". At the regular step of {step:.6g} harmonics up to "
-            f"{nyquist_harmonic(times, period)} can be told apart."
-        )
+        limit = nyquist_harmonic(times, period) or 0
+        which = f"harmonics up to {limit if limit < 10**6 else f'{limit:.3g}'}"
+        which = ("no harmonic", "only the first harmonic")[limit] if limit < 2 else which
+        text += f". At the regular step of {step:.6g} {which} can be told apart."
     else:
         text += ": all rows are at one position."
     warnings: list[str] = []
-    # The ends of irregular samples of one period stay short of it by about a gap each.
-    slack = 2.0 / n if step is None and n > 1 else 1e-6
+    # The ends of irregular samples of one period stay short of it by about a gap each; a
+    # hundredth of a period (8759 hours of a year's 8766) hides no part of the shape.
+    slack = max(0.01, 2.0 / n) if step is None and n > 1 else 0.01
     hint = "Check that the period is in the unit of the positions (ms and s?)."
     if periods < 1.0 - slack:
         warnings.append(
-            f"The data span {periods:.4g} periods, less than one: a part of the period has no "
-            f"samples. {hint}"
+            f"The data span {spanned}, less than one: a part of the period has no samples. {hint}"
         )
     if periods > n / 2 * (1.0 + 1e-6):
         warnings.append(
-            f"The data span {periods:.4g} periods with {n} distinct positions, under two samples a "
+            f"The data span {spanned} with {n} distinct positions, under two samples a "
             f"period: the shape within a period may be lost. {hint}"
         )
     return text, warnings

@@ -240,8 +240,18 @@ class TestColumns:
         assert table.y_names == ("a", "b")
         assert any("'station'" in note for note in table.notes)
 
+    def test_digits_are_a_name_or_else_a_place(self, csv):
+        assert read_table(csv(self.CONTENT), x="1", y=["3", "-2"]).y_names == ("b", "a")
+        table = read_table(csv("t,2,1\n0,1,2\n1,3,4\n"), x="0", y="2")
+        assert (table.x_name, table.y_names) == ("t", ("2",))
+        assert table.y.tolist() == [[1], [3]]
+
     @pytest.mark.parametrize(
-        "options", [{"x": "time"}, {"x": "t", "y": ["c"]}, {"x": 4}, {"x": -5}]
+        "options",
+        [
+            *({"x": "time"}, {"x": "t", "y": ["c"]}, {"x": 4}, {"x": -5}, {"x": True}),
+            *({"x": "4"}, {"x": "-5"}, {"x": "1.0"}, {"x": "９"}, {"x": "1" * 9999}),
+        ],
     )
     def test_unknown_columns_list_the_names(self, csv, options):
         assert "'station', 't', 'a', 'b'" in error(csv(self.CONTENT), **options)
@@ -427,7 +437,7 @@ class TestSampling:
 
     def test_periods_without_the_end_point_are_whole(self):
         text, warnings = describe_periods(2 * math.pi * np.arange(400) / 400, 2 * math.pi)
-        assert text.startswith("The data span 1 periods")
+        assert text.startswith("The data span 1 period of")
         assert "up to 199" in text
         assert warnings == []
 
@@ -444,9 +454,30 @@ class TestSampling:
     def test_bounds_of_the_warnings(self):
         x = np.arange(100.0)
         assert describe_periods(x, 100.0)[1] == []
-        assert len(describe_periods(x, 101.0)[1]) == 1
+        assert describe_periods(x, 101.0)[1] == []
+        assert len(describe_periods(x, 101.1)[1]) == 1
+        assert describe_periods(np.arange(8759.0), 8766.0)[1] == []
         assert describe_periods(x, 2.0)[1] == []
         assert len(describe_periods(x, 1.9)[1]) == 1
+
+    def test_sentences_where_there_is_one_or_none(self):
+        x = np.arange(20.0)
+        assert "no harmonic can be told apart" in describe_periods(x, 2.0)[0]
+        assert "only the first harmonic can be told apart" in describe_periods(x, 4.0)[0]
+        assert "harmonics up to 2 can be told apart" in describe_periods(x, 6.0)[0]
+        assert "1 sample a period" in describe_periods(x, 1.0)[0]
+        assert "not even the first harmonic" in str(nyquist_warning(x, 2.0, 3))
+
+    def test_periods_beyond_all_measure(self):
+        for x in (np.arange(4.0), np.arange(4.0) * 1e-200):
+            text, warnings = describe_periods(x, 1e300)
+            assert len(text) < 200
+            assert len(warnings) == 1
+            assert nyquist_harmonic(x, 1e300) == 2**53 - 1
+            assert "coefficients" in str(nyquist_warning(x, 1e300, 9))
+        text, warnings = describe_periods(np.arange(4.0), 1e-300)
+        assert "no harmonic" in text
+        assert len(warnings) == 1
 
     def test_one_position(self):
         text, warnings = describe_periods(np.array([3.0, 3.0]), 1.0)
