@@ -27,6 +27,8 @@ _CAN_HOLD: dict[str, dict[int, tuple[int, ...]]] = {
     ".bmp": {8: (1, 3)},
     ".webp": {8: (3, 4)},
 }
+# the longest side that an encoder takes; libjpeg stops short of the format's 65,535
+_LONGEST = {".jpg": 65_500, ".jpeg": 65_500, ".webp": 16_383}
 _NAMES = {1: "grey", 2: "grey with alpha", 3: "RGB", 4: "RGBA"}
 
 
@@ -35,7 +37,14 @@ def is_lossy(path: str | os.PathLike[str]) -> bool:
     return Path(path).suffix.lower() in (".jpg", ".jpeg")
 
 
-def check_output(path: str | os.PathLike[str], channels: int, bit_depth: int = 8) -> None:
+def check_output(
+    path: str | os.PathLike[str],
+    channels: int,
+    bit_depth: int = 8,
+    *,
+    height: int | None = None,
+    width: int | None = None,
+) -> None:
     """Refuse a file name that cannot hold the picture, before any work is done for it.
 
     An existing file is not refused: whether to replace it is the caller's decision.
@@ -44,10 +53,13 @@ def check_output(path: str | os.PathLike[str], channels: int, bit_depth: int = 8
         path: the name; its extension chooses the format.
         channels: values in a pixel, 1 to 4.
         bit_depth: 8, 16, or 32 for floats (grey TIFF).
+        height: rows, where they are known.
+        width: pixels in a row, where they are known.
 
     Raises:
-        InputError: the extension is unknown, the format has no alpha or not that many bits, or
-            the name is a folder, or its folder is missing or cannot be written to.
+        InputError: the extension is unknown, the format has no alpha or not that many bits, a
+            side is longer than it can be, or the name is a folder, or its folder is missing or
+            cannot be written to.
     """
     path = Path(path)
     kinds = _CAN_HOLD.get(path.suffix.lower())
@@ -75,6 +87,14 @@ def check_output(path: str | os.PathLike[str], channels: int, bit_depth: int = 8
             f"{path.suffix} at {bit_depth} bits can hold {can}",
             f"{channels} channels ({_NAMES.get(channels, 'no picture')})",
             f"Use one of {able}." if able else "Save 1 to 4 channels of 8 or 16 bits as .png.",
+        )
+    longest = _LONGEST.get(path.suffix.lower())
+    if longest is not None and max(height or 0, width or 0) > longest:
+        refuse_file(
+            path,
+            f"a side of a picture in {path.suffix} can have at most {longest:,} pixels",
+            f"{width or '?'} x {height or '?'} pixels",
+            "Choose another format: .png or .tif.",
         )
     rule = "a picture must be written to a file in an existing, writable folder"
     try:
@@ -129,7 +149,8 @@ def write_image(
             f"dtype {values.dtype}",
             "Divide whole numbers by the one that means white.",
         )
-    check_output(path, values.shape[2], bit_depth)
+    height, width, channels = values.shape
+    check_output(path, channels, bit_depth, height=height, width=width)
     if isinstance(quality, bool) or quality not in range(1, 96):
         refuse_file(
             path,
@@ -140,12 +161,12 @@ def write_image(
     pixels = _samples(path, values, bit_depth)
     try:
         data = _encoded(path.suffix.lower(), pixels, quality)
-    # Encoders raise several kinds, for instance where a side is longer than the format allows.
+    # Encoders raise several kinds.
     except Exception as error:
         refuse_file(
             path,
             f"a picture must be one that {path.suffix} can hold",
-            f"{values.shape[1]} x {values.shape[0]} pixels: {error}",
+            f"{width} x {height} pixels: {error}",
             "Choose another format: .png or .tif.",
         )
     try:

@@ -342,6 +342,15 @@ def test_a_camera_jpeg_with_a_second_picture_gives_the_first(tmp_path):
     assert "frame 0 of 2" in image.notes[0]
 
 
+def test_a_file_of_one_page_has_page_0_only(tmp_path):
+    path = tmp_path / "a.png"
+    write_image(path, noise(4, 5, 3))
+    assert read_image(path, page=0).pixels.shape == (4, 5, 3)
+    text = refusal(read_image, path, page=1)
+    assert "page must be 0" in text
+    assert "from 0 to 0" not in text
+
+
 def test_a_tiff_of_several_pages_needs_a_page(tmp_path):
     first, *others = frames(4)
     others.append(PILImage.new("L", (5, 7), 9))
@@ -648,6 +657,20 @@ def test_names_that_cannot_hold_the_picture_are_refused_beforehand(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["d.png"]
     assert is_lossy("a.JPG")
     assert not is_lossy("a.webp")
+
+
+@pytest.mark.parametrize(("name", "longest"), [("a.jpg", 65_500), ("a.webp", 16_383)])
+def test_the_longest_side_of_a_format_is_known_beforehand(tmp_path, name, longest):
+    path = tmp_path / name
+    check_output(path, 3, height=longest, width=longest)
+    check_output(path, 3, height=1)
+    for size in ({"height": longest + 1, "width": 2}, {"width": longest + 1}):
+        text = refusal(check_output, path, 3, **size)
+        assert f"{longest:,}" in text
+        assert ".png" in text
+    check_output(tmp_path / "a.png", 3, height=10**6, width=10**6)
+    write_image(path, np.zeros((1, longest, 3), dtype=np.uint8))
+    assert read_image(path).pixels.shape[1] == longest
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
