@@ -18,7 +18,7 @@ from .phase import encode
 __all__ = ["FourierFeatures"]
 
 Period = float | Sequence[float]
-_MOST_VECTORS = 1 << 20
+_MOST = 1 << 20  # frequencies on all axes together, wave vectors of a lattice
 
 
 class FourierFeatures(Encoding):
@@ -74,7 +74,7 @@ class FourierFeatures(Encoding):
         self, in_dim: int = 1, k: int = 16, period: Period = math.tau, include_input: bool = False
     ) -> None:
         super().__init__(in_dim)
-        k = _check_k(k, "harmonics")
+        k = _check_k(k, "harmonics", self.in_dim)
         each = _per_axis("period", period, self.in_dim)
         cycles = ladders.harmonic(k).expand(self.in_dim, k)
         self._set("harmonic", cycles, each, include_input, k=k, period=_plain(each))
@@ -97,7 +97,7 @@ class FourierFeatures(Encoding):
             include_input: put x before the features (NeRF does).
         """
         self = cls._new(in_dim)
-        k = _check_k(k, "octaves")
+        k = _check_k(k, "octaves", self.in_dim)
         if k > 1000:
             refuse("k must be at most 1000 octaves", f"k={k}", "2^1000 is near float64's end.")
         each = _per_axis("period", period, self.in_dim)
@@ -127,7 +127,7 @@ class FourierFeatures(Encoding):
             include_input: put x before the features.
         """
         self = cls._new(in_dim)
-        k = _check_k(k, "frequencies")
+        k = _check_k(k, "frequencies", self.in_dim)
         C = positive_number("C", C, "The Transformer's value is 10000.0.")
         each = _per_axis("scale", scale, self.in_dim)
         cycles = ladders.geometric(k, C) * _constant(each)[:, None]
@@ -163,7 +163,7 @@ class FourierFeatures(Encoding):
             include_input: put x before the features.
         """
         self = cls._new(in_dim)
-        k = _check_k(k, "frequencies")
+        k = _check_k(k, "frequencies", self.in_dim)
         sigma = positive_number("sigma", sigma, "On the unit square 10 to 30 suits pictures.")
         seed = integer_at_least(0, "seed", seed, "Pass seed=0, say.")
         if seed >= 1 << 64:
@@ -197,12 +197,14 @@ class FourierFeatures(Encoding):
             include_input: put x before the features.
         """
         self = cls._new(in_dim)
-        k = _check_k(k, "degrees")
-        number = ((2 * k + 1) ** self.in_dim - 1) // 2
-        if number > _MOST_VECTORS:
+        k = _check_k(k, "degrees", self.in_dim)
+        digits = self.in_dim * math.log10(2 * k + 1)
+        number = ((2 * k + 1) ** self.in_dim - 1) // 2 if digits < 18 else None
+        if number is None or number > _MOST:
+            many = f"about 1e{digits:.0f}" if number is None else f"{number}"
             refuse(
-                f"a lattice may have at most {_MOST_VECTORS} wave vectors",
-                f"k={k} in {self.in_dim} dimensions, which has {number}",
+                f"a lattice may have at most {_MOST:,} wave vectors",
+                f"k={k} in {self.in_dim} dimensions, which has {many}",
                 "Pass a smaller k, or use .gaussian with a period.",
             )
         each = _per_axis("period", period, self.in_dim)
@@ -286,6 +288,10 @@ class FourierFeatures(Encoding):
         That is a Gaussian ladder without a period (its sigma is in cycles per domain), and the
         raw input of ``include_input``.
         """
+        with self.cycles.device:  # not on the default device
+            return self._on_domain(lower, upper)
+
+    def _on_domain(self, lower: Tensor, upper: Tensor) -> Encoding:
         from .combine import Concat, Identity, Normalized
 
         own_unit = self.ladder != "gaussian" or self.period is not None
@@ -317,8 +323,16 @@ def _constant(values: Sequence[float]) -> Tensor:
     return torch.tensor(values, dtype=torch.float64, device="cpu")
 
 
-def _check_k(k: int, what: str) -> int:
-    return integer_at_least(1, "k", k, f"Pass k=1 or more {what}; raw x is `Identity`.")
+def _check_k(k: int, what: str, in_dim: int) -> int:
+    k = integer_at_least(1, "k", k, f"Pass k=1 or more {what}; raw x is `Identity`.")
+    if k * in_dim > _MOST:
+        got = f"k={k:,}" if k < 10**18 else "a k above 10^18"
+        refuse(
+            f"k * in_dim must be at most {_MOST:,}",
+            f"{got} on {in_dim:,} axes",
+            f"Pass fewer {what}: 16 to 1024 are usual.",
+        )
+    return k
 
 
 def _per_axis(name: str, value: Period, in_dim: int) -> tuple[float, ...]:

@@ -156,7 +156,8 @@ class _Grid(Encoding):
         wraps = torch.tensor(self.periodic, device=lower.device)
         lower, upper = lower.clone(), upper.clone()
         lower[wraps], upper[wraps] = 0.0, 1.0
-        return Normalized(self, lower, upper)
+        with self.scale.device:  # not on the default device
+            return Normalized(self, lower, upper)
 
     def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:
         """Return the features of ``x``, shape ``(..., in_dim)`` to ``(..., out_dim)``."""

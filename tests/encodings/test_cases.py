@@ -12,6 +12,7 @@ import torch
 
 from coordnet.encodings import (
     Concat,
+    DenseGrid,
     FourierFeatures,
     Identity,
     Normalized,
@@ -88,7 +89,31 @@ def test_frequencies_that_overflow():
 
 def test_a_lattice_too_large_and_a_sigma_too_small():
     refused(lambda: FF.lattice(6, 8), "lattice", "12068784")
+    refused(lambda: FF.lattice(10_000, k=1), "lattice", "about 1e4771")
     refused(lambda: FF.gaussian(1, 4, sigma=1e-3, period=1.0), "sigma", "0.001")
+
+
+@pytest.mark.parametrize("k", [10**9, 10**5000, 1 << 20], ids=["1e9", "1e5000", "2^20"])
+@pytest.mark.parametrize("make", [FF, FF.octave, FF.geometric, FF.gaussian, FF.lattice])
+def test_ladders_too_long_for_any_memory_are_refused_at_once(make, k):
+    with pytest.raises(InputError) as caught:
+        make(2, k)
+    assert "at most" in caught.value.rule
+    assert len(str(caught.value)) < 200
+    assert "\n" not in str(caught.value)
+
+
+def test_a_domain_does_not_move_an_encoding_to_the_default_device(same_bits, uniform):
+    grid = DenseGrid(1, 4, seed=0)
+    lower, upper = torch.zeros(1), torch.full((1,), 3.0)
+    makes = (lambda: FF(1, 3, include_input=True), lambda: FF.gaussian(1, 3), lambda: grid)
+    x = uniform((5, 1), 0, 3).float()
+    for make in makes:
+        expected, encoding = make().on_domain(lower, upper)(x), make()
+        with torch.device("meta"):
+            found = encoding.on_domain(lower, upper)
+        assert not any(buffer.is_meta for buffer in found.buffers())
+        assert same_bits(found(x), expected)
 
 
 @pytest.mark.parametrize("seed", [-1, 1.0, None, 1 << 64, True], ids=repr)
