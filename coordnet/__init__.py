@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._lazy import attributes
+from ._lazy import attributes, listing
 
 if TYPE_CHECKING:
+    from . import datasets as datasets
+    from . import encodings as encodings
+    from . import errors as errors
+    from . import metrics as metrics
+    from . import networks as networks
+    from . import plotting as plotting
+    from . import rendering as rendering
+    from . import training as training
     from .datasets import Image, Table, read_image, read_table, write_image, write_table
     from .encodings import (
         Concat,
@@ -85,6 +93,18 @@ __all__ = [
     "write_table",
 ]
 
-__getattr__ = attributes(
-    __name__, {name: module for module, names in _WHERE.items() for name in names}
+_MODULES = (
+    "datasets",
+    "encodings",
+    "errors",
+    "metrics",
+    "networks",
+    "plotting",
+    "rendering",
+    "training",
 )
+
+__getattr__ = attributes(
+    __name__, {name: module for module, names in _WHERE.items() for name in names}, _MODULES
+)
+__dir__ = listing(__name__, [*__all__, *_MODULES])

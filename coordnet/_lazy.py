@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
 
-def attributes(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
-    """Build a module's ``__getattr__`` (PEP 562) from ``{name: submodule}``."""
+def attributes(
+    package: str, where: Mapping[str, str], modules: Collection[str] = ()
+) -> Callable[[str], Any]:
+    """Build a module's ``__getattr__`` (PEP 562).
+
+    Args:
+        package: the module's name.
+        where: ``{name: submodule}``.
+        modules: submodules that are attributes themselves.
+    """
 
     def get(name: str) -> Any:
+        if name in modules:
+            return importlib.import_module(f"{package}.{name}")
         if name not in where:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(importlib.import_module(f"{package}.{where[name]}"), name)
 
     return get
+
+
+def listing(package: str, names: Iterable[str]) -> Callable[[], list[str]]:
+    """Build a module's ``__dir__`` (PEP 562): what it holds, and names not imported yet."""
+    return lambda: sorted({*vars(sys.modules[package]), *names})
 
 
 class LazyTable(Mapping[str, T], Generic[T]):

@@ -19,7 +19,8 @@ BASE = {"_lazy", "constants", "errors", "files", "grids", "memory", "parallel", 
 TOOLS = {"datasets", "metrics", "plotting", "rendering"}
 ALLOWED = {
     **dict.fromkeys(BASE | TOOLS | {"encodings", "networks"}, BASE),
-    "field": BASE | {"encodings", "networks"},
+    "separable": BASE | {"encodings", "networks"},
+    "field": BASE | {"encodings", "networks", "separable"},
     "saving": BASE | {"encodings", "networks", "field"},
     "training": BASE | {"encodings", "networks", "field", "metrics"},
 }
@@ -158,6 +159,25 @@ def test_every_name_that_a_room_exports_resolves(name):
     room = importlib.import_module(f"coordnet.{name}")
     for each in getattr(room, "__all__", []):
         assert getattr(room, each) is not None
+
+
+def test_rooms_are_attributes_and_every_name_is_listed():
+    code = """
+import sys
+import coordnet as cn
+names = dir(cn)
+assert names == sorted(set(names))
+assert {*cn.__all__, "encodings", "plotting", "training", "__file__"} <= set(names), names
+assert "torch" not in sys.modules
+assert not [name for name in sys.modules if name.startswith("coordnet.encodings")]
+assert "octave" in cn.encodings.ENCODINGS
+assert {"FourierFeatures", "ENCODINGS"} <= set(dir(cn.encodings))
+assert "MLP" in dir(cn.networks) and "read_image" in dir(cn.datasets)
+for name in ("errors", "metrics", "plotting", "rendering", "training"):
+    assert getattr(cn, name).__name__ == "coordnet." + name
+"""
+    done = child(code)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_a_name_that_is_not_there():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._lazy import attributes
+from .._lazy import attributes, listing
 
 if TYPE_CHECKING:
     from .images import Image, check_output, read_image, write_image
@@ -42,3 +42,4 @@ __all__ = [
 ]
 
 __getattr__ = attributes(__name__, _WHERE)
+__dir__ = listing(__name__, __all__)

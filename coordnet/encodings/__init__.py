@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._lazy import LazyTable, attributes
+from .._lazy import LazyTable, attributes, listing
 
 if TYPE_CHECKING:
     from .combine import Concat, Identity, Normalized, build_encoding
@@ -61,3 +61,4 @@ __getattr__ = attributes(
         "SinusoidalPositionalEncoding": "positional",
     },
 )
+__dir__ = listing(__name__, __all__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._lazy import LazyTable, attributes
+from .._lazy import LazyTable, attributes, listing
 
 if TYPE_CHECKING:
     from .mlp import MLP
@@ -31,3 +31,4 @@ def build_network(spec: Any) -> Network:
 
 
 __getattr__ = attributes(__name__, {"MLP": "mlp", "Network": "network"})
+__dir__ = listing(__name__, __all__)
