@@ -21,6 +21,10 @@ class InputError(ValueError):
         self.rule, self.got, self.remedy = rule, str(got), remedy
         super().__init__(f"{rule}; got {got}. {remedy}")
 
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, str, str]]:
+        """Pickle the three parts: a worker process sends its errors so."""
+        return type(self), (self.rule, self.got, self.remedy)
+
 
 def refuse(rule: str, got: object, remedy: str) -> NoReturn:
     """Raise an `InputError` with its three parts."""
