@@ -39,7 +39,10 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, target)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename == str(beside):
+            error.filename = str(path)  # what was asked for, not the file beside it
+            del error.filename2
         with contextlib.suppress(OSError):
             beside.unlink()
         raise

@@ -64,9 +64,11 @@ def load(path: str | os.PathLike[str], device: str | torch.device = "cpu") -> Fi
         device: where the field goes, whatever device it was saved from.
 
     Raises:
-        InputError: the file is missing, is no model of coordnet, or is damaged.
+        InputError: the file is missing, is no model of coordnet, or is damaged; or the device is
+            not there.
     """
     path = Path(path)
+    _check_device(device)
     about, tensors = _read(path)
     field = _empty_field(path, about["field"], tensors)
     expected = field.state_dict()
@@ -93,6 +95,19 @@ def load_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     settings = _read(Path(path))[0].get("settings", {})
     return settings if isinstance(settings, dict) else {}
+
+
+def _check_device(device: str | torch.device) -> None:
+    try:
+        torch.empty(0, device=device)
+    # an AssertionError where PyTorch was built without CUDA
+    except (RuntimeError, AssertionError, TypeError, ValueError) as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        refuse(
+            "the device must be there",
+            f"device={str(device)!r} ({' '.join(said.split())[:120]})",
+            "Pass device='cpu'.",
+        )
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:

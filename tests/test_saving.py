@@ -153,6 +153,15 @@ class TestRoundTrip:
         save(gaussian(), path)
         assert load_settings(path) == {}
 
+    @pytest.mark.parametrize("device", ["cuda:99", "nonsense", "", 1.5], ids=repr)
+    def test_a_device_that_is_not_there(self, path, device):
+        save(gaussian(), path)
+        with pytest.raises(InputError) as caught:
+            load(path, device=device)
+        assert "device" in caught.value.rule
+        assert repr(str(device)) in caught.value.got
+        assert "\n" not in str(caught.value)
+
     def test_paths_may_be_text(self, path):
         save(gaussian(), str(path))
         assert load(str(path)).in_dim == 2
@@ -270,11 +279,13 @@ class TestAtomic:
         assert list(path.parent.iterdir()) == [path]
 
     def test_a_folder_that_is_not_there_or_is_in_the_way(self, path):
-        with pytest.raises(OSError):
+        with pytest.raises(FileNotFoundError) as caught:
             save(gaussian(), path / "deeper")
+        assert str(caught.value).endswith(f": {str(path / 'deeper')!r}")
         path.mkdir()
-        with pytest.raises(OSError):
+        with pytest.raises(OSError) as caught:
             save(gaussian(), path)
+        assert str(caught.value).endswith(f": {str(path)!r}")
         assert list(path.parent.iterdir()) == [path]
         assert list(path.iterdir()) == []
 
