@@ -11,7 +11,6 @@ from torch import Tensor
 from ..errors import integer_at_least, refuse
 from ..grids import Box, cell_centres, pixel_centres
 from ..memory import rows_within
-from .separable import on_grid
 
 __all__ = ["render_image", "render_points"]
 
@@ -55,11 +54,12 @@ def render_image(
     rows_at_once = max(1, rows_within(hidden, 1 << 16) // width)
     parts = [slice(i, min(i + rows_at_once, height)) for i in range(0, height, rows_at_once)]
     (left, top), (right, bottom) = box
+    on_grid = getattr(function, "on_grid", None)
     lines = None
-    if torch.device(device).type != "mps":  # whose encodings work on the CPU
+    if on_grid is not None:
         with torch.no_grad():
             x, y = cell_centres(width, left, right), cell_centres(height, top, bottom)
-            lines = on_grid(function, x.to(device), y.to(device))
+            lines = on_grid(x.to(device), y.to(device))
     if lines is not None:
         blocks = ((part.stop - part.start, lines(part)) for part in parts)
         blocks = ((number * width, values) for number, values in blocks)

@@ -15,33 +15,32 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from ..encodings import FourierFeatures
-from ..field import Field
-from ..networks import MLP
+from .encodings import Encoding, FourierFeatures
+from .networks import MLP
 
-__all__ = ["on_grid"]
-
-Lines = Callable[[slice], Tensor]
+__all__ = ["separate"]
 
 
-def on_grid(function: object, x: Tensor, y: Tensor) -> Lines | None:
-    """Return a function from a run of rows to their values, or None where nothing separates.
+def separate(
+    encoding: Encoding, network: nn.Module, x: Tensor, y: Tensor
+) -> Callable[[slice], Tensor] | None:
+    """Return a function from a run of rows to the network's output, or None.
 
     Args:
-        function: what is rendered.
-        x: coordinates of the columns, shape ``(W,)``, on the function's device.
+        encoding: an encoding of two coordinates.
+        network: the network behind it.
+        x: coordinates of the columns, shape ``(W,)``, on the network's device.
         y: coordinates of the rows, shape ``(H,)``.
 
     Returns:
-        ``lines(rows)``, the values of whole rows, shape ``(number of rows · W, out_dim)``; None
-        where the function is no field of an axis-aligned ladder and an `MLP`.
+        ``lines(rows)``, the output for whole rows, shape ``(number of rows · W, out_dim)``; None
+        unless the encoding is an axis-aligned ladder and the network an `MLP`.
     """
-    if not isinstance(function, Field) or not isinstance(function.network, MLP):
+    if not isinstance(network, MLP) or network.num_hidden_layers < 1:
         return None
-    encoding, network = function.encoding, function.network
     if not isinstance(encoding, FourierFeatures) or not encoding.axis_aligned:
         return None
-    if encoding.in_dim != 2 or encoding.include_input or network.num_hidden_layers < 1:
+    if encoding.in_dim != 2 or encoding.include_input:
         return None
     first = network.layers[0]
     assert isinstance(first, nn.Linear)
@@ -55,7 +54,6 @@ def on_grid(function: object, x: Tensor, y: Tensor) -> Lines | None:
 
     def lines(which: slice) -> Tensor:
         hidden = rows[which, None, :] + columns
-        output = network.after_first(hidden.flatten(0, 1))
-        return function.destandardise(output)
+        return network.after_first(hidden.flatten(0, 1))
 
     return lines
