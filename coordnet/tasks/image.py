@@ -168,7 +168,7 @@ class ImageTask(Task):
             rule = "the size of a picture is WIDTHxHEIGHT"
             refuse(rule, f"--size {size}", f"Pass --size {size}x{size}, say.")
         width, height = size
-        bits = _bits_for(output, settings["channels"], settings["bit_depth"])
+        bits = _bits_for(output, settings["channels"], settings["bit_depth"], height, width)
         report = options.get("progress")
         pixels = render_image(
             field,
@@ -204,15 +204,15 @@ class ImageTask(Task):
         return found
 
 
-def _bits_for(output: Path, channels: int, bit_depth: int) -> int:
+def _bits_for(output: Path, channels: int, bit_depth: int, height: int, width: int) -> int:
     """The fitted depth where the format can hold it, else 8 bits."""
     bits = _png_bits(bit_depth)
     if bits > 8:
         try:
-            check_output(output, channels, bits)
+            check_output(output, channels, bits, height=height, width=width)
         except InputError:
             bits = 8
-    check_output(output, channels, bits)
+    check_output(output, channels, bits, height=height, width=width)
     return bits
 
 

@@ -105,6 +105,13 @@ def test_a_period_in_the_wrong_unit_is_warned_of(fit, table):
     assert "warning" not in found.out
 
 
+def test_columns_by_place(fit, refused, table):
+    table("t.csv", a=np.ones(9), t=np.arange(9.0), v=np.arange(9.0))
+    found, _ = fit("t.csv", "--x", "1", "--y", "2")
+    assert "9 rows of v over t" in found.out
+    refused("fit", "t.csv", "--x", "3", words=["place (from 0)", "'a', 't', 'v'"])
+
+
 def test_k_above_nyquist_is_warned_of_and_the_default_stays_below(fit, table):
     table("e.csv", t=np.arange(32) / 8, v=np.sin(np.arange(32.0)))
     found, report = fit("e.csv", "--period", "1", "--k", "5")

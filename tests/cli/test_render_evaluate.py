@@ -44,6 +44,16 @@ def test_jpeg_is_written_and_said_to_lose(run, fitted, opened):
     assert "JPEG" not in png.out
 
 
+@pytest.mark.parametrize(("name", "size"), [("a.jpg", "65501x2"), ("a.webp", "2x16384")])
+def test_a_side_too_long_for_the_format_is_refused_before_rendering(
+    refused, fitted, monkeypatch, name, size
+):
+    monkeypatch.delattr("coordnet.tasks.image.render_image")
+    width, height = size.split("x")
+    words = [f"{width} x {height}", ".png", name]
+    refused("render", fitted / "run", "-o", name, "--size", size, words=words)
+
+
 def test_tiff_keeps_what_it_can_hold(run, fit, fitted, picture, pixels, opened):
     assert "8 bits" in run("render", fitted / "run", "-o", "colour.tif").out
     assert opened("colour.tif").mode == "RGB"
