@@ -7,6 +7,7 @@
 
 Methods are coordnet's presets, and
 
+  same-fourier    coordnet's fit of plain-fourier's features and network
   plain-fourier   fourier-feature-networks: Gaussian features (σ = 10, 256 frequencies), 4 × 256
                   ReLU, sigmoid, Adam 1e-3, full batch
   plain-siren     SIREN: 5 linear layers, 256 wide, ω₀ = 30, Adam 1e-4, full batch

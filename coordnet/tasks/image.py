@@ -69,7 +69,7 @@ class ImageTask(Task):
         ladder = options.k is not None or options.sigma is not None
         if encoding is None and options.preset is None and ladder:
             encoding = "gaussian"
-        found = recipe(options.preset, encoding, size, (x, y))
+        found = recipe(options.preset, encoding, size, (x, y), options.seconds)
         if (x or y) and found.encoding not in _REPEATING:
             flag = "--tile" if options.tile else "--wrap"
             remedy = f"Choose --encoding {' or '.join(_REPEATING)}."

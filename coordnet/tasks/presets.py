@@ -18,6 +18,8 @@ PRESETS = {
 
 _MOST_VERTICES = 1 << 21
 _LARGE = 1 << 23
+_SHORT = 6.0
+_GRID_CONFIG = {"learning_rate": 1e-2, "batch_size": 8192, "eps": 1e-15}
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ def recipe(
     encoding: str | None,
     size: tuple[int, int, int],
     repeats: tuple[bool, bool],
+    seconds: float | None = None,
 ) -> Recipe:
     """Return the recipe of a preset, or the one for an encoding.
 
@@ -56,6 +59,7 @@ def recipe(
         encoding: a name in ENCODINGS, or None.
         size: height, width and channels of the picture.
         repeats: whether the picture repeats along x and along y.
+        seconds: the budget in seconds, or None.
     """
     if preset is not None and encoding is not None:
         refuse(
@@ -65,12 +69,22 @@ def recipe(
         )
     if encoding == "hashgrid" or (encoding is None and preset in (None, "fast")):
         return _grid(size, repeats)
+    if encoding == "densegrid":
+        return Recipe(encoding, _ladder(encoding, size, repeats), 64, 2, 1000, _GRID_CONFIG)
+    config = _network_config(seconds)
     if encoding is not None:
-        return Recipe(encoding, _ladder(encoding, size, repeats))
+        return Recipe(encoding, _ladder(encoding, size, repeats), config=config)
+    settings = _ladder("gaussian", size, repeats)
     if preset == "small":
-        settings = {**_ladder("gaussian", size, repeats), "k": 128, "sigma": 20.0}
-        return Recipe("gaussian", settings, hidden_dim=96)
-    return Recipe("gaussian", _ladder("gaussian", size, repeats))
+        return Recipe("gaussian", {**settings, "k": 128, "sigma": 20.0}, 96, config=config)
+    return Recipe("gaussian", settings, config=config)
+
+
+def _network_config(seconds: float | None) -> dict[str, Any]:
+    """Settings for a wide network: Muon pays once there is time for its costlier steps."""
+    if seconds is not None and seconds <= _SHORT:
+        return {"optimizer": "adam", "batch_size": 2048, "warmup_steps": 5}
+    return {"learning_rate": 6e-3, "batch_size": 4096, "warmup_steps": 5}
 
 
 def _ladder(
@@ -128,11 +142,7 @@ def _grid(size: tuple[int, int, int], repeats: tuple[bool, bool]) -> Recipe:
         hidden_dim=64,
         layers=2,
         steps=2000 if large else 1000,
-        config={
-            "learning_rate": 1e-2,
-            "batch_size": 65_536 if large else 8192,
-            "eps": 1e-15,
-        },
+        config={**_GRID_CONFIG, "batch_size": 65_536 if large else 8192},
         note="A grid is for the pixels it was given; to enlarge, take --preset quality.",
     )
 

@@ -78,8 +78,12 @@ class NonFiniteLossError(RuntimeError):
     """
 
     def __init__(self, step: int, good_step: int, learning_rate: float) -> None:
-        self.step, self.good_step = step, good_step
+        self.step, self.good_step, self.learning_rate = step, good_step, learning_rate
         super().__init__(
             f"the loss must stay finite; it was not at step {step}. Lower the learning rate "
             f"(now {learning_rate:g}); the model keeps its parameters from step {good_step}."
         )
+
+    def __reduce__(self) -> tuple[type[NonFiniteLossError], tuple[int, int, float]]:
+        """Let the error travel between processes."""
+        return type(self), (self.step, self.good_step, self.learning_rate)
