@@ -24,11 +24,10 @@ from torch.autograd import forward_ad
 
 from ..constants import supports_float64
 from ..memory import empty
+from ..parallel import SERIAL
 
 __all__ = ["encode", "fold", "no_autocast"]
 
-_CPU_ROWS_HARMONIC = 8192
-_SERIAL = 32_767  # PyTorch runs an operation on fewer than 32,768 elements in one piece
 _CPU_VALUES = 1 << 17
 _GPU_VALUES = 1 << 24
 
@@ -117,7 +116,7 @@ class _SinCos(torch.autograd.Function):
         x: Tensor, cycles: Tensor, period: Tensor | None, harmonics: int, dtype: torch.dtype
     ) -> Tensor:
         flat = x.reshape(-1, x.shape[-1])
-        if 0 < harmonics <= _SERIAL and dtype == torch.float32:
+        if 0 < harmonics < SERIAL and dtype == torch.float32:
             out = _harmonics(flat, period, harmonics)
         else:
             out = _waves(flat, cycles, period, dtype)
@@ -222,37 +221,49 @@ def _harmonics(x: Tensor, period: Tensor | None, k: int) -> Tensor:
     """float32 features of ``(N, d)`` coordinates for the harmonics 1 … k, by doubling.
 
     Complex products round differently in PyTorch's vectorised loop and in its remainder. On a
-    CPU they are therefore taken in pieces of whole rows that are too small to be split among
-    threads: a row's bits depend neither on its place in the batch nor on the thread count.
+    CPU they are therefore taken on numbers of rows that threads share out in whole rows: a
+    row's bits depend neither on its place in the batch nor on the thread count.
     """
     assert period is not None
     d = x.shape[-1]
     out = empty((len(x) * d, k), torch.complex64, x.device)
     # N·d angles, one row of features each
     turns = (fold(x.to(torch.float64), period) / period).flatten()
-    on_cpu = x.device.type == "cpu"
-    rows = _CPU_ROWS_HARMONIC if on_cpu else max(1, _GPU_VALUES // k)
-    piece = max(1, _SERIAL // k) if on_cpu else rows
-    powers = [1 << j for j in range(max(1, (k - 1).bit_length()))]
-    for start in range(0, len(turns), rows):
-        block, target = turns[start : start + rows], out[start : start + rows]
-        units = [_unit(block, power) for power in powers]
-        target[:, 0] = units[0][1]
-        for first in range(0, len(block), piece):
-            some = slice(first, first + piece)
-            for done, (factor, _) in zip(powers, units, strict=True):
+    powers = [1 << j for j in range((k - 1).bit_length())]
+    most = 65_536 if x.device.type == "cpu" else max(1, _GPU_VALUES // k)
+    for start in range(0, len(turns), most):
+        target = out[start : start + most]
+        angle = turns[start : start + most] * math.tau
+        sin, cos = torch.sin(angle), torch.cos(angle)
+        first = torch.complex(sin.float(), cos.float())
+        factors = []
+        for _ in powers:  # e^(-iφ), e^(-2iφ), e^(-4iφ), …
+            factors.append(torch.complex(cos.float(), -sin.float())[:, None])
+            sin, cos = 2 * sin * cos, cos * cos - sin * sin
+        for rows in _whole_rows(len(target), k, x.device):
+            target[rows, 0] = first[rows]
+            for done, factor in zip(powers, factors, strict=True):
                 more = min(done, k - done)
-                known, new = target[some, :more], target[some, done : done + more]
-                torch.mul(known, factor[some, None], out=new)
+                known, new = target[rows, :more], target[rows, done : done + more]
+                torch.mul(known, factor[rows], out=new)
     return torch.view_as_real(out).reshape(len(x), 2 * d * k)
 
 
-def _unit(turns: Tensor, multiple: int) -> tuple[Tensor, Tensor]:
-    """Return e^(-iφ) and sin φ + i cos φ for φ = 2π · multiple · turns, as complex64.
+def _whole_rows(number: int, k: int, device: torch.device) -> list[slice]:
+    """Cut rows of k harmonics into runs that PyTorch splits between rows, if at all.
 
-    For a power of two ``multiple * turns`` is exact.
+    PyTorch deals n elements out to t = ceil(n / 32,768) threads, at most all it has, in equal
+    parts. They are whole rows where t divides the number of rows.
     """
-    angle = turns * multiple
-    angle = angle.sub_(angle.round()).mul_(math.tau)
-    sin, cos = torch.sin(angle).float(), torch.cos(angle).float()
-    return torch.complex(cos, -sin), torch.complex(sin, cos)
+    if device.type != "cpu":
+        return [slice(0, number)]
+    products = max(1, k // 2)  # the most in a row of one doubling
+    single = max(1, SERIAL // products)  # rows that are never split
+    threads = torch.get_num_threads()
+    run = single
+    if threads <= 8:  # 8 threads at most take part in 8 · 32,768 products
+        step = math.lcm(*range(1, threads + 1))
+        run = max(single, min(8 * single, 8192) // step * step)
+    whole = number // run * run
+    found = [slice(i, i + run) for i in range(0, whole, run)]
+    return found + [slice(i, min(i + single, number)) for i in range(whole, number, single)]
