@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,10 +75,12 @@ def recipe(
     config = _network_config(seconds)
     if encoding is not None:
         return Recipe(encoding, _ladder(encoding, size, repeats), config=config)
-    settings = _ladder("gaussian", size, repeats)
+    # a tenth of what the pixels can tell apart: frequencies that fit them and are smooth between
+    sigma = round(0.04 * math.sqrt(size[0] * size[1]), 2)
+    settings = {**_ladder("gaussian", size, repeats), "sigma": max(1.0, sigma)}
     if preset == "small":
-        return Recipe("gaussian", {**settings, "k": 128, "sigma": 20.0}, 96, config=config)
-    return Recipe("gaussian", settings, config=config)
+        return Recipe("gaussian", {**settings, "k": 128}, 96, 3, config=config)
+    return Recipe("gaussian", settings, 256, 4, config=config)
 
 
 def _network_config(seconds: float | None) -> dict[str, Any]:
