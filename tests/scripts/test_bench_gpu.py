@@ -26,7 +26,7 @@ def test_the_check_runs_without_a_gpu(script, tmp_path, read_json, check_picture
         assert row["part_of_floor"] == pytest.approx(floor / row["seconds"])
         assert row["batch"] == 24 * 24
     assert content["encodings"]
-    assert len(content["fits"]) == len(own) + 3
+    assert len(content["fits"]) == len(own) + 4  # one with the plain recipe's features, three plain
     check_picture(tmp_path / "r" / "gpu_check.png")
 
 

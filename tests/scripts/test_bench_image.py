@@ -201,6 +201,7 @@ def test_ratios_name_what_is_only_a_bound(load):
     rows = fits.ratios([mine, plain])
     assert [(row["target"], row["ratio"], row["bound"]) for row in rows] == [
         (25.0, 1 / 8, "equal"),
+        (27.5, 4 / 8, "at most"),
         (30.0, 4 / 8, "at most"),
     ]
     rows = fits.ratios([outcome("mine", (4.0, 20.0)), plain])
