@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import refuse
@@ -68,13 +68,29 @@ def recipe(
             f"--preset {preset} and --encoding {encoding}",
             "Pass one of them.",
         )
-    if encoding == "hashgrid" or (encoding is None and preset in (None, "fast")):
+    if encoding is not None:
+        return _of_encoding(encoding, size, repeats, seconds)
+    name = preset or "fast"
+    found = _of_preset(name, size, repeats, seconds)
+    return replace(found, note=f"preset {name}: {PRESETS[name]}. {found.note}".rstrip())
+
+
+def _of_encoding(
+    encoding: str, size: tuple[int, int, int], repeats: tuple[bool, bool], seconds: float | None
+) -> Recipe:
+    if encoding == "hashgrid":
         return _grid(size, repeats)
     if encoding == "densegrid":
         return Recipe(encoding, _ladder(encoding, size, repeats), 64, 2, 1000, _GRID_CONFIG)
+    return Recipe(encoding, _ladder(encoding, size, repeats), config=_network_config(seconds))
+
+
+def _of_preset(
+    preset: str, size: tuple[int, int, int], repeats: tuple[bool, bool], seconds: float | None
+) -> Recipe:
+    if preset == "fast":
+        return _grid(size, repeats)
     config = _network_config(seconds)
-    if encoding is not None:
-        return Recipe(encoding, _ladder(encoding, size, repeats), config=config)
     # a tenth of what the pixels can tell apart: frequencies that fit them and are smooth between
     sigma = round(0.04 * math.sqrt(size[0] * size[1]), 2)
     settings = {**_ladder("gaussian", size, repeats), "sigma": max(1.0, sigma)}
@@ -146,7 +162,7 @@ def _grid(size: tuple[int, int, int], repeats: tuple[bool, bool]) -> Recipe:
         layers=2,
         steps=2000 if large else 1000,
         config={**_GRID_CONFIG, "batch_size": 65_536 if large else 8192},
-        note="A grid is for the pixels it was given; to enlarge, take --preset quality.",
+        note="A grid is for the pixels it was given: to enlarge, take --preset quality.",
     )
 
 
