@@ -47,7 +47,7 @@ def build_from(
         return table[name](**settings)
     except InputError:
         raise
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+    except (AttributeError, TypeError, ValueError, OverflowError, RecursionError) as error:
         return refuse(
             f"the spec of the {kind} {name!r} must hold its settings",
             " ".join(str(error).split()),

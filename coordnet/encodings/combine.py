@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputError, integer_at_least, refuse
+from ..errors import integer_at_least, refuse
+from ..specs import build_from
 from .encoding import Encoding
 
 __all__ = ["Concat", "Identity", "Normalized"]
@@ -235,25 +236,5 @@ def build_encoding(spec: Any) -> Encoding:
     """
     from . import COMBINATORS, ENCODINGS
 
-    if not isinstance(spec, dict) or not isinstance(spec.get("name"), str):
-        refuse("an encoding's spec is an object with a name", repr(spec)[:80], "Save it again.")
-    name = spec["name"]
-    table = ENCODINGS if name in ENCODINGS else COMBINATORS
-    if name not in table:
-        known = ", ".join([*ENCODINGS, *COMBINATORS])
-        refuse("an encoding's name must be in the table", repr(name)[:80], f"Known: {known}.")
-    settings = {key: value for key, value in spec.items() if key != "name"}
-    try:
-        if "encoding" in settings:
-            settings["encoding"] = build_encoding(settings["encoding"])
-        if "encodings" in settings:
-            settings["encodings"] = [build_encoding(each) for each in settings["encodings"]]
-        return table[name](**settings)
-    except InputError:
-        raise
-    except (TypeError, ValueError, OverflowError) as error:
-        return refuse(
-            f"the spec of the encoding {name!r} must hold its settings",
-            " ".join(str(error).split()),
-            "Save the model again with this version.",
-        )
+    nested = ("encoding", "encodings")
+    return build_from(spec, "encoding", ENCODINGS, COMBINATORS, nested=nested)
