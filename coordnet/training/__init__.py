@@ -8,8 +8,9 @@ from .._lazy import attributes
 
 if TYPE_CHECKING:
     from .config import FitConfig
-    from .fitting import fit
+    from .fitting import fit, minimise
     from .linear import fit_linear
+    from .objective import Objective
     from .pixels import PixelSamples
     from .result import FitResult, HistoryPoint, NonFiniteLossError
     from .runtime import choose_device, choose_precision
@@ -20,6 +21,7 @@ __all__ = [
     "FitResult",
     "HistoryPoint",
     "NonFiniteLossError",
+    "Objective",
     "PixelSamples",
     "Samples",
     "TensorSamples",
@@ -27,6 +29,7 @@ __all__ = [
     "choose_precision",
     "fit",
     "fit_linear",
+    "minimise",
 ]
 
 __getattr__ = attributes(
@@ -34,6 +37,8 @@ __getattr__ = attributes(
     {
         "FitConfig": "config",
         "fit": "fitting",
+        "minimise": "fitting",
+        "Objective": "objective",
         "fit_linear": "linear",
         "FitResult": "result",
         "PixelSamples": "pixels",

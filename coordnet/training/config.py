@@ -43,6 +43,8 @@ class FitConfig:
             then computed once; 0 for none.
         keep_memory: on Linux, ask the C library to keep freed memory for the next step, which
             spares page faults; the setting lasts for the process.
+        compile: compile the forward and backward pass with `torch.compile`: it takes seconds to
+            minutes once, and pays in long fits; `coordnet.training.runtime` says more.
         evaluate: measure PSNR and RMSE over all samples at the end; without, they are NaN.
         log_every: steps between two points of the history.
         progress: show a bar; None shows it where stderr is a terminal.
@@ -66,6 +68,7 @@ class FitConfig:
     precision: str = "auto"
     cache_bytes: int = 1 << 30
     keep_memory: bool = True
+    compile: bool = False
     evaluate: bool = True
     log_every: int = 20
     progress: bool | None = None

@@ -12,11 +12,12 @@ from ..field import Field
 from ..memory import keep_freed_memory
 from .config import FitConfig
 from .loop import Loop
+from .objective import Objective, Regression
 from .result import FitResult
 from .runtime import choose_device
 from .samples import Samples, TensorSamples, check_samples
 
-__all__ = ["fit"]
+__all__ = ["fit", "minimise"]
 
 
 def fit(
@@ -25,6 +26,7 @@ def fit(
     values: Tensor | None = None,
     config: FitConfig | None = None,
     *,
+    weights: Tensor | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> FitResult:
     """Fit ``module`` to samples by least squares, in place.
@@ -44,6 +46,8 @@ def fit(
             such as `PixelSamples`, which hold the values too.
         values: shape ``(..., out_dim)``, in the signal's own unit; None with `Samples`.
         config: the settings; the defaults take 2000 steps.
+        weights: of the squared errors, ``(N,)`` or ``(N, out_dim)``; None with `Samples`. PSNR
+            and RMSE stay unweighted.
         stop: asked before every step; the fit ends where it says True.
 
     Raises:
@@ -60,20 +64,39 @@ def fit(
     inner = getattr(module, "_orig_mod", None)
     if isinstance(inner, Field):
         module = inner  # a compiled field: its parts are fitted, on shared parameters
-    if not any(p.requires_grad for p in module.parameters()):
-        refuse(
-            "the module must have a parameter to train",
-            f"none in {type(module).__name__}",
-            "Call module.requires_grad_().",
-        )
-    samples = _as_samples(module, coordinates, values)
+    require_trainable(module)
+    samples = _as_samples(module, coordinates, values, weights)
     device = choose_device(config.device)
     if config.keep_memory:
         keep_freed_memory()
     if isinstance(module, Field):
         samples.prepare(module)
     module.to(device)
-    loop = Loop(module, samples.to(device), config, device, start)
+    return minimise(Regression(module, samples.to(device), config, device), config, start, stop)
+
+
+def minimise(
+    objective: Objective,
+    config: FitConfig,
+    start: float | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> FitResult:
+    """Lower an objective of your own as `fit` lowers the error at samples.
+
+    Args:
+        objective: what is lowered; its module is on its device.
+        config: the settings.
+        start: `time.perf_counter` where the seconds of the budget begin; None for now.
+        stop: asked before every step; the fit ends where it says True.
+
+    Raises:
+        InputError: nothing to train.
+        NonFiniteLossError: the loss became infinite or NaN; the module then holds the last
+            good parameters.
+    """
+    module = objective.module
+    require_trainable(module)
+    loop = Loop(objective, config, time.perf_counter() if start is None else start)
     modes = [(part, part.training) for part in module.modules()]
     module.train()
     try:
@@ -83,9 +106,22 @@ def fit(
             part.training = mode
 
 
-def _as_samples(module: nn.Module, coordinates: Tensor | Samples, values: Tensor | None) -> Samples:
+def require_trainable(module: nn.Module) -> None:
+    """Refuse a module without a parameter to train."""
+    if not any(p.requires_grad for p in module.parameters()):
+        refuse(
+            "the module must have a parameter to train",
+            f"none in {type(module).__name__}",
+            "Call module.requires_grad_().",
+        )
+
+
+def _as_samples(
+    module: nn.Module, coordinates: Tensor | Samples, values: Tensor | None, weights: Tensor | None
+) -> Samples:
     if isinstance(coordinates, Samples):
-        if values is not None:
-            refuse("samples hold their values", "samples and values", "Pass the samples alone.")
+        if values is not None or weights is not None:
+            got = "samples and values" if weights is None else "samples and weights"
+            refuse("samples hold their values and weights", got, "Pass the samples alone.")
         return coordinates
-    return TensorSamples(*check_samples(module, coordinates, values))
+    return TensorSamples(*check_samples(module, coordinates, values), weights)

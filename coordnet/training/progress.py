@@ -8,6 +8,7 @@ from types import TracebackType
 from tqdm.auto import tqdm
 
 from .config import FitConfig
+from .result import HistoryPoint
 
 __all__ = ["Bar"]
 
@@ -43,11 +44,13 @@ class Bar:
     ) -> None:
         self.bar.close()
 
-    def show(self, step: int, seconds: float, loss: float, psnr: float) -> None:
-        """Move the bar and show the loss and the PSNR of the last batches."""
+    def show(self, point: HistoryPoint, status: str = "") -> None:
+        """Move the bar and show the loss and the PSNR of the last batches, and ``status``."""
         if self.bar.disable:
             return
-        shown = f"{psnr:.2f} dB" if math.isfinite(psnr) else "exact"
-        self.bar.set_postfix_str(f"loss {loss:.3g}, {shown}", refresh=False)
-        self.bar.n = step if self.by_step else min(seconds, float(self.bar.total or seconds))
+        psnr = f"{point.psnr:.2f} dB" if math.isfinite(point.psnr) else "exact"
+        shown = [f"loss {point.loss:.3g}", psnr, *([status] if status else [])]
+        self.bar.set_postfix_str(", ".join(shown), refresh=False)
+        seconds = min(point.seconds, float(self.bar.total or point.seconds))
+        self.bar.n = point.step if self.by_step else seconds
         self.bar.refresh()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ..errors import refuse
 
-__all__ = ["choose_device", "choose_precision", "fast_bf16"]
+__all__ = ["choose_device", "choose_precision", "compiled", "fast_bf16"]
 
 _WIDE = 96
 
@@ -73,3 +75,13 @@ def choose_precision(precision: str, device: torch.device, module: nn.Module) ->
     if precision == "auto" and own == "float32" and wide and fast_bf16(device):
         return "bf16"
     return own
+
+
+def compiled(module: nn.Module) -> Callable[[Tensor], Tensor]:
+    """Return ``module`` compiled for batches of one shape, with CUDA graphs on a GPU.
+
+    `torch.compile` needs a C++ compiler on the CPU and Triton on a GPU; nothing is compiled
+    before the first call.
+    """
+    mode = "reduce-overhead" if next(module.parameters()).is_cuda else None
+    return torch.compile(module, dynamic=False, mode=mode)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
@@ -70,6 +71,10 @@ class Samples(ABC):
     def batch(self, which: Batch) -> tuple[Tensor, Tensor]:
         """Return coordinates ``(n, in_dim)`` and values ``(n, out_dim)``, on the device."""
 
+    def weights(self, which: Batch) -> Tensor | None:
+        """Return the weights of some samples' squared errors, None where all weigh 1."""
+        return None
+
     @abstractmethod
     def prepare(self, field: Field) -> None:
         """State the field's domain and the scale of its values, where they are not set."""
@@ -89,10 +94,19 @@ class Samples(ABC):
 
 
 class TensorSamples(Samples):
-    """Samples in two tensors, coordinates ``(N, in_dim)`` and values ``(N, out_dim)``."""
+    """Samples in two tensors.
 
-    def __init__(self, x: Tensor, y: Tensor) -> None:
+    Args:
+        x: coordinates ``(N, in_dim)``.
+        y: values ``(N, out_dim)``.
+        weights: of the squared errors, ``(N,)`` or ``(N, out_dim)``, at least 0 and not all 0;
+            their mean is set to 1, so that the learning rate means the same. None weighs all
+            alike.
+    """
+
+    def __init__(self, x: Tensor, y: Tensor, weights: Tensor | None = None) -> None:
         self.x, self.y = x, y
+        self._weights = None if weights is None else _checked_weights(weights, y)
 
     def __len__(self) -> int:
         return len(self.x)
@@ -100,6 +114,10 @@ class TensorSamples(Samples):
     def batch(self, which: Batch) -> tuple[Tensor, Tensor]:
         """Return some of the rows."""
         return self.x[which], self.y[which]
+
+    def weights(self, which: Batch) -> Tensor | None:
+        """Return the weights of some rows, ``(n, out_dim)`` or ``(n, 1)``, of mean 1 over all."""
+        return None if self._weights is None else self._weights[which]
 
     def prepare(self, field: Field) -> None:
         """Measure domain and scale."""
@@ -110,11 +128,15 @@ class TensorSamples(Samples):
 
         Elsewhere a float64 coordinate stays on the CPU, and is encoded there, digits and all.
         """
-        x, y = self.x, self.y
+        moved = copy.copy(self)
+        moved.x, moved.y = self.x.to(device), self.y
         if not supports_float64(device):
-            y = y.float() if y.dtype == torch.float64 else y
-            return TensorSamples(x if x.dtype == torch.float64 else x.to(device), y.to(device))
-        return TensorSamples(x.to(device), y.to(device))
+            moved.x = self.x if self.x.dtype == torch.float64 else self.x.to(device)
+            moved.y = self.y.float() if self.y.dtype == torch.float64 else self.y
+        moved.y = moved.y.to(device)
+        if self._weights is not None:
+            moved._weights = self._weights.to(device)
+        return moved
 
     def spread(self) -> float:
         """Return the range of the values."""
@@ -124,6 +146,24 @@ class TensorSamples(Samples):
     def out_dim(self) -> int:
         """Number of columns of the values."""
         return self.y.shape[1]
+
+
+def _checked_weights(weights: Tensor, values: Tensor) -> Tensor:
+    """Return weights of mean 1 as float32, ``(N, 1)`` or ``(N, out_dim)``."""
+    if not isinstance(weights, Tensor) or weights.numel() not in (len(values), values.numel()):
+        got = f"{tuple(weights.shape)}" if isinstance(weights, Tensor) else type(weights).__name__
+        refuse(
+            "weights are a tensor of one number a sample, or one a value",
+            f"{got} for values {tuple(values.shape)}",
+            "Pass weights of shape (N,) or (N, out_dim).",
+        )
+    exact = weights.detach().cpu().to(torch.float64)
+    if not bool((exact.isfinite() & (exact >= 0)).all()) or not bool(exact.any()):
+        bad = exact[~(exact.isfinite() & (exact >= 0))]
+        got = f"{float(bad[0])}" if len(bad) else "zeros alone"
+        refuse("weights must be finite, at least 0 and not all 0", got, "Drop those samples.")
+    exact = exact / exact.mean()
+    return exact.reshape(len(values), -1).to(torch.float32).to(values.device)
 
 
 def shuffled(number: int, size: int, generator: torch.Generator) -> Iterator[Tensor | None]:
