@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .errors import InputError
     from .field import Field
     from .grids import pixel_centres
-    from .metrics import mse, psnr, rmse
+    from .metrics import mse, psnr, rmse, ssim
     from .networks import MLP, Network
     from .rendering import render_image
     from .saving import load, save
@@ -52,7 +52,7 @@ _WHERE = {
     "errors": ("InputError",),
     "field": ("Field",),
     "grids": ("pixel_centres",),
-    "metrics": ("mse", "psnr", "rmse"),
+    "metrics": ("mse", "psnr", "rmse", "ssim"),
     "networks": ("MLP", "Network"),
     "rendering": ("render_image",),
     "saving": ("load", "save"),
@@ -89,6 +89,7 @@ __all__ = [
     "render_image",
     "rmse",
     "save",
+    "ssim",
     "write_image",
     "write_table",
 ]

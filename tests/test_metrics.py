@@ -1,13 +1,15 @@
 """Errors of a fit: no wrap-around, no float32 sums, the peak stated."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import torch
 
 from coordnet.errors import InputError
-from coordnet.metrics import mse, psnr, psnr_from_mse, rmse
+from coordnet.metrics import mse, psnr, psnr_from_mse, rmse, ssim
 
 
 @pytest.mark.parametrize("make", [torch.full, np.full], ids=["torch", "numpy"])
@@ -93,11 +95,119 @@ def test_gradients_and_numbers_are_taken():
     [((3, 4), (4, 3)), ((5,), (5, 1)), ((2, 1), (2, 3)), ((), (1,))],
 )
 def test_shapes_that_differ_are_refused_not_broadcast(a, b):
-    for measure in (mse, rmse, psnr):
+    for measure in (mse, rmse, psnr, ssim):
         with pytest.raises(InputError) as caught:
             measure(torch.zeros(a), torch.zeros(b))
         assert str(a) in caught.value.got
         assert str(b) in caught.value.got
+
+
+def pictures(*shape, seed=0):
+    generator = np.random.default_rng(seed)
+    a = generator.random(shape)
+    return a, a + 0.3 * generator.normal(size=shape)
+
+
+# the sizes: one window, one tile and one window more, several tiles either way
+@pytest.mark.parametrize("shape", [(11, 11), (12, 40), (267, 300, 3), (90, 530, 1), (11, 600, 2)])
+@pytest.mark.parametrize("clamp", [False, True])
+def test_ssim_is_that_of_scikit_image(shape, clamp):
+    reference = pytest.importorskip("skimage.metrics").structural_similarity
+    target, prediction = pictures(*shape)
+    expected = reference(
+        prediction.clip(0, 1) if clamp else prediction,
+        target,
+        gaussian_weights=True,
+        sigma=1.5,
+        use_sample_covariance=False,
+        data_range=1,
+        channel_axis=-1 if len(shape) == 3 else None,
+    )
+    assert ssim(prediction, target, clamp=clamp) == pytest.approx(expected, abs=1e-12)
+    assert ssim(torch.from_numpy(255 * prediction), 255 * target, peak=255, clamp=clamp) == (
+        pytest.approx(expected, abs=1e-12)
+    )
+
+
+def test_ssim_of_one_window_by_the_formula():
+    target, prediction = pictures(11, 11)
+    offset = np.arange(-5, 6)
+    weight = np.exp(-(offset[:, None] ** 2 + offset**2) / (2 * 1.5**2))
+    weight /= weight.sum()
+    mean_a, mean_b = (weight * prediction).sum(), (weight * target).sum()
+    a, b = prediction - mean_a, target - mean_b
+    squares, product = (weight * (a * a + b * b)).sum(), (weight * a * b).sum()
+    likeness = (2 * mean_a * mean_b + 1e-4) / (mean_a**2 + mean_b**2 + 1e-4)
+    expected = likeness * (2 * product + 9e-4) / (squares + 9e-4)
+    assert ssim(prediction, target) == pytest.approx(expected, abs=1e-13)
+    assert ssim(target, prediction) == pytest.approx(expected, abs=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64, np.bool_])
+def test_ssim_of_equal_pictures_is_one(dtype):
+    picture = (255 * pictures(40, 300, 3)[0]).astype(dtype)
+    assert ssim(picture, picture.copy(), peak=255.0) == 1.0
+    assert ssim(picture[::-1], picture[::-1], peak=255.0) == 1.0
+
+
+def test_ssim_of_flat_pictures_compares_their_means():
+    dark, light = np.full((16, 12), 100, np.uint8), np.full((16, 12), 116, np.uint8)
+    expected = (2 * 100 * 116 + 2.55**2) / (100**2 + 116**2 + 2.55**2)
+    assert ssim(dark, light, peak=255) == pytest.approx(expected, abs=1e-12)
+    assert ssim(light, dark, peak=255) == pytest.approx(expected, abs=1e-12)
+
+
+def test_ssim_falls_with_noise_and_is_below_zero_for_a_negative():
+    target, _ = pictures(64, 48)
+    noise = np.random.default_rng(1).normal(size=target.shape)
+    found = [ssim(target + strength * noise, target) for strength in (0.0, 0.05, 0.2, 1.0)]
+    assert found == sorted(found, reverse=True)
+    assert ssim(1 - target, target) < 0
+
+
+def test_ssim_takes_the_channels_one_by_one():
+    target, prediction = pictures(20, 30, 4)
+    each = [ssim(prediction[..., i], target[..., i]) for i in range(4)]
+    assert ssim(prediction, target) == pytest.approx(np.mean(each), abs=1e-14)
+
+
+@pytest.mark.parametrize("shape", [(10, 11), (11, 10), (10, 40, 3), (1, 1, 3)])
+def test_ssim_of_pictures_smaller_than_the_window(shape):
+    with pytest.raises(InputError, match="11 x 11") as caught:
+        ssim(np.zeros(shape), np.zeros(shape))
+    assert str(shape) in caught.value.got
+    assert "psnr" in caught.value.remedy
+
+
+@pytest.mark.parametrize("shape", [(300,), (2, 20, 20, 3)])
+def test_ssim_of_no_picture(shape):
+    with pytest.raises(InputError, match="channels last"):
+        ssim(np.zeros(shape), np.zeros(shape))
+
+
+def test_ssim_that_is_not_finite_shows():
+    target, prediction = pictures(20, 20)
+    prediction[15, 15] = math.nan
+    assert math.isnan(ssim(prediction, target))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ru_maxrss in kB")
+def test_ssim_of_a_large_picture_in_bounded_memory():
+    code = """
+import resource, torch
+from coordnet.metrics import ssim
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+a, b = torch.rand(2, 300, 1)
+ssim(a.expand(300, 300), b.expand(300, 300))
+before = peak()
+a, b = torch.rand(2, 3000, 1)  # whole, one map of these would take 72 MB
+assert 0 < ssim(a.expand(3000, 3000), b.expand(3000, 3000)) < 1
+print(peak() - before)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 60
 
 
 def test_nothing_to_compare():
@@ -114,6 +224,8 @@ def test_complex_numbers_are_refused():
 def test_a_peak_that_is_none(peak):
     with pytest.raises(InputError, match="peak"):
         psnr(torch.zeros(2), torch.ones(2), peak=peak)
+    with pytest.raises(InputError, match="peak"):
+        ssim(torch.zeros(12, 12), torch.ones(12, 12), peak=peak)
 
 
 def test_errors_that_are_not_finite_show():

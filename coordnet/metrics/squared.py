@@ -1,21 +1,20 @@
-"""Errors of a fit: float64 sums, the peak always stated."""
+"""Squared errors of a fit: float64 sums, the peak always stated."""
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
 import torch
-from torch import Tensor
 
-from .errors import positive_number, refuse
+from ..errors import positive_number
+from .inputs import Values, same_shape
 
 __all__ = ["mse", "psnr", "psnr_from_mse", "rmse"]
 
 _BLOCK = 1 << 20
 
 
-def mse(prediction: Tensor | np.ndarray, target: Tensor | np.ndarray) -> float:
+def mse(prediction: Values, target: Values) -> float:
     """Return the mean of (prediction - target)² over all elements, summed in float64.
 
     Integers are widened first: 8-bit pixels do not wrap around.
@@ -26,14 +25,14 @@ def mse(prediction: Tensor | np.ndarray, target: Tensor | np.ndarray) -> float:
     return _mean_square(prediction, target, clamp=False)
 
 
-def rmse(prediction: Tensor | np.ndarray, target: Tensor | np.ndarray) -> float:
+def rmse(prediction: Values, target: Values) -> float:
     """Return the square root of `mse`, in the values' own unit."""
     return math.sqrt(mse(prediction, target))
 
 
 def psnr(
-    prediction: Tensor | np.ndarray,
-    target: Tensor | np.ndarray,
+    prediction: Values,
+    target: Values,
     *,
     peak: float = 1.0,
     clamp: bool = False,
@@ -60,22 +59,12 @@ def psnr_from_mse(error: float, peak: float = 1.0) -> float:
 
 
 def _mean_square(
-    prediction: Tensor | np.ndarray,
-    target: Tensor | np.ndarray,
+    prediction: Values,
+    target: Values,
     clamp: bool,
     peak: float = 1.0,
 ) -> float:
-    a, b = _on_cpu(prediction), _on_cpu(target)
-    if a.shape != b.shape:
-        refuse(
-            "prediction and target must have one shape",
-            f"{tuple(a.shape)} and {tuple(b.shape)}",
-            "Reshape one of them.",
-        )
-    if a.numel() == 0:
-        refuse("an error needs at least one element", "none", "Pass some values.")
-    if a.is_complex() or b.is_complex():
-        refuse("an error is one of real numbers", "complex numbers", "Compare the parts.")
+    a, b = same_shape(prediction, target)
     total = 0.0
     a, b = a.reshape(-1), b.reshape(-1)
     for start in range(0, len(a), _BLOCK):
@@ -84,12 +73,3 @@ def _mean_square(
             block = block.clamp(0, peak)
         total += float((block - b[start : start + _BLOCK].to(torch.float64)).square().sum())
     return total / a.numel()
-
-
-def _on_cpu(values: Tensor | np.ndarray) -> Tensor:
-    if isinstance(values, np.ndarray):
-        # PyTorch takes no other byte order, no negative strides (a flipped picture), and warns
-        # of memory that is read-only
-        values = values.astype(values.dtype.newbyteorder("="), copy=not values.flags.writeable)
-        values = np.ascontiguousarray(values)
-    return torch.as_tensor(values).detach().cpu()
