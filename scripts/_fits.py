@@ -19,6 +19,7 @@ from _common import finite
 from _measure import synchronise
 from _pictures import Picture, Score
 from _recipes import RECIPES, build_recipe
+from _variants import PRESETS, VARIANTS, Variant
 from torch import nn
 
 import coordnet as cn
@@ -27,17 +28,6 @@ from coordnet.training import Samples
 
 TARGETS = (25.0, 27.5, 30.0, 35.0, 40.0)  # dB
 TINY = {"width": 16, "frequencies": 16, "batch": 256}  # of recipes in a quick run
-PRESETS = ("fast", "quality", "small")  # coordnet's, the default first
-# the features and the network of plain-fourier, fitted by coordnet
-SAME: dict[str, dict[str, Any]] = {
-    "same-fourier": {
-        "encoding": "gaussian",
-        "k": 256,
-        "sigma": 10.0,
-        "hidden_dim": 256,
-        "layers": 4,
-    }
-}
 CURVE_START, CURVE_FACTOR = 0.25, 1.25  # seconds between two scores grow with the time
 RESERVED = 0.25  # most time for scores on the way, as a part of the budget
 
@@ -62,18 +52,18 @@ class Run:
 
 
 def methods() -> tuple[str, ...]:
-    """Return the names of all methods: coordnet's presets, then the plain ones."""
-    return (*PRESETS, *SAME, *RECIPES)
+    """Return the methods that are compared by default: coordnet's presets, then the plain ones."""
+    return (*PRESETS, "same-fourier", *RECIPES)
 
 
 def task_fit(
-    preset: str | None, seconds: float, picture: Picture, seed: int, device: torch.device
+    variant: str | None, seconds: float, picture: Picture, seed: int, device: torch.device
 ) -> tuple[cn.Field, Samples, cn.FitConfig]:
     """Return what `coordnet fit` would fit to a picture, as it would; None: its default."""
-    chosen: dict[str, Any] = SAME.get(preset or "", {"preset": preset})
-    options = FitOptions(seconds=seconds, seed=seed, device=str(device), **chosen)
+    chosen = VARIANTS[variant] if variant else Variant("default")
+    options = FitOptions(seconds=seconds, seed=seed, device=str(device), **chosen.options)
     task = TASKS["image"](picture.path, options)
-    recipe = task.recipe(options)
+    recipe = chosen.change(task.recipe(options))
     config = replace(task.config(options, recipe), progress=False, evaluate=False)
     return task.field(options, recipe), task.samples(), config
 
@@ -107,7 +97,7 @@ def times(budgets: Sequence[float]) -> list[float]:
 
 
 def fit_coordnet(
-    preset: str | None,
+    variant: str | None,
     budget: float,
     picture: Picture,
     score: Score,
@@ -121,10 +111,10 @@ def fit_coordnet(
     model is scored on the way (``curve``). The budget is then raised by what scoring will take,
     measured before, and the seconds of training that came of it are returned.
     """
-    field, samples, config = task_fit(preset, budget, picture, seed, device)
+    field, samples, config = task_fit(variant, budget, picture, seed, device)
     # modules and kernels are loaded at their first use
     cn.fit(field, samples, config=replace(config, seconds=None, steps=5))
-    field, _, _ = task_fit(preset, budget, picture, seed, device)
+    field, _, _ = task_fit(variant, budget, picture, seed, device)
     field.to(device)
     due, cost = (times([budget])[:-1] if curve else []), 0.0
     if due:

@@ -30,19 +30,27 @@ class Picture:
     values: np.ndarray
 
 
-def load_picture(path: Path, size: int | None, folder: Path, stride: int = 1) -> Picture:
-    """Read a picture, average it to ``size`` on its longer side and take every n-th pixel.
+def load_picture(
+    path: Path, size: int | None, folder: Path, stride: int = 1, crop: int | None = None
+) -> Picture:
+    """Read a picture; crop its middle, average it to a longer side of ``size``, thin it out.
 
     What changes is written into ``folder`` as a PNG of the picture's own depth, so that every
     method fits the same values.
     """
     image = cn.read_image(path)
     values = image.values()
+    if crop is not None:
+        if not 1 <= crop <= min(values.shape[:2]):
+            got = f"{crop} for {values.shape[1]} × {values.shape[0]}"
+            raise cn.InputError("--crop must be from 1 to the shorter side", got, "Pass 512, say.")
+        top, left = ((side - crop) // 2 for side in values.shape[:2])
+        values = values[top : top + crop, left : left + crop]
     longest = max(values.shape[:2])
     if size is not None and not 1 <= size <= longest:
         got = f"{size} for {values.shape[1]} × {values.shape[0]}"
         raise cn.InputError("--size must be from 1 to the longer side", got, "Pass 256, say.")
-    if size is None and stride == 1:
+    if size is None and stride == 1 and crop is None:
         return Picture(path.stem, path, values)
     if size is not None:
         sides = [max(1, round(side * size / longest)) for side in values.shape[:2]]

@@ -3,9 +3,12 @@
   bench_image.py                               seconds to 25, 30, 35 and 40 dB, PSNR at 5, 15, 60 s
   bench_image.py --size 256 --seconds 2 10     the picture averaged to 256 pixels, other budgets
   bench_image.py --between                     every second pixel fitted, those between scored
-  bench_image.py --kodak DIR                   the default fit of every picture in a folder
+  bench_image.py --kodak DIR                   the default fit of every picture in a folder, 30 s
+  bench_image.py --kodak DIR --methods fast fast-adam --seconds 5 15    … what was tried
+  bench_image.py --between --kodak DIR --crop 512                       … between their pixels
+  bench_image.py --large 100                   100 megapixels, made here: memory, time and PSNR
 
-Methods are coordnet's presets, and
+Methods are coordnet's presets, other settings of its fits (--help lists them), and
 
   same-fourier    coordnet's fit of plain-fourier's features and network
   plain-fourier   fourier-feature-networks: Gaussian features (σ = 10, 256 frequencies), 4 × 256
@@ -33,22 +36,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from _common import Parser, claim, finite, print_table, run, write_json
+from _albums import album, between, describe
+from _common import Parser, claim, print_table, run, write_json
 from _fits import (
     TARGETS,
     Outcome,
     fit_all,
-    fit_coordnet,
     methods,
-    parameters_of,
     plain_json,
     ratios,
     seconds_to,
 )
+from _large import large
 from _measure import add_machine, chosen_device, machine, machine_line
-from _pictures import Picture, bicubic_between, load_picture, score_all, score_between
+from _pictures import load_picture, score_all
+from _recipes import RECIPES
+from _variants import VARIANTS
 
 import coordnet as cn
 from coordnet.plotting import COLOURS, new_figure, save_figure, tidy
@@ -108,73 +112,9 @@ def draw(path: Path, outcomes: Sequence[Outcome], title: str) -> None:
     save_figure(figure, path)
 
 
-def between(options: argparse.Namespace, device: torch.device, folder: Path) -> dict[str, Any]:
-    """Fit every second pixel, score those between, beside bicubic interpolation."""
-    whole = load_picture(options.image, options.size, folder)
-    height, width = whole.values.shape[:2]
-    if min(height, width) < 2:
-        got = f"{width} × {height}"
-        raise cn.InputError("pixels between need two rows and columns", got, "Leave --between.")
-    fitted = load_picture(whole.path, None, folder, stride=2)
-    print(f"{whole.name}: {width} × {height}, [::2, ::2] fitted and [1::2, 1::2] scored")
-    target = whole.values[1::2, 1::2]
-    rows, columns = target.shape[:2]
-    bicubic = {
-        f"a={a:g}": cn.psnr(
-            bicubic_between(fitted.values, rows, columns, a), target, peak=1.0, clamp=True
-        )
-        for a in (-0.5, -0.75)
-    }
-    score = score_between(whole.values, fitted.values, device)
-    outcomes = fit_all(
-        options.methods, fitted, score, device, options.seconds, options.seed, options.quick
-    )
-    lines = [[e.method, f"{e.parameters:,}", *(f"{r.psnr:.2f}" for r in e.runs)] for e in outcomes]
-    for name, psnr in bicubic.items():
-        lines.append([f"bicubic, {name}", f"{fitted.values.size:,}", f"{psnr:.2f}"])
-        lines[-1] += [""] * (len(options.seconds) - 1)
-    print_table(["between pixels", "parameters", *(f"dB at {b:g} s" for b in options.seconds)],
-                lines)  # fmt: skip
-    content = {"picture": _describe(whole), "bicubic": {k: finite(v) for k, v in bicubic.items()}}
-    return {**content, "methods": plain_json(outcomes)}
-
-
-def kodak(options: argparse.Namespace, device: torch.device, folder: Path) -> dict[str, Any]:
-    """Fit every picture of a folder with coordnet's default."""
-    if not options.kodak.is_dir():
-        raise cn.InputError("--kodak must be a folder", f"{options.kodak}", "Name one.")
-    paths = sorted(p for p in options.kodak.iterdir() if p.suffix.lower() in (".png", ".tif"))
-    if not paths:
-        raise cn.InputError("the folder must hold pictures", f"none in {options.kodak}", "Add one.")
-    rows = []
-    for path in paths:
-        picture = load_picture(path, options.size, folder)
-        score = score_all(picture, device)
-        one, field = fit_coordnet(None, options.kodak_seconds, picture, score, options.seed, device)
-        rows.append({**_describe(picture), "parameters": parameters_of(field), "psnr": one.psnr,
-                     "seconds": one.seconds, "steps": one.steps})  # fmt: skip
-        print(f"{picture.name}: {one.psnr:.2f} dB", flush=True)
-    mean = float(np.mean([row["psnr"] for row in rows]))
-    lines = [[r["name"], f"{r['width']} × {r['height']}", f"{r['values']:,}",
-              f"{r['parameters']:,}", f"{r['parameters'] / r['values']:.2f}", f"{r['psnr']:.2f}"]
-             for r in rows]  # fmt: skip
-    lines.append(["mean of the PSNRs", "", "", "", "", f"{mean:.2f}"])
-    head = ["picture", "size", "values", "parameters", "parameters / values"]
-    print_table([*head, f"dB at {options.kodak_seconds:g} s"], lines)
-    for row in rows:
-        row["psnr"] = finite(row["psnr"])
-    return {"seconds": options.kodak_seconds, "rows": rows, "mean_psnr": finite(mean)}
-
-
-def _describe(picture: Picture) -> dict[str, Any]:
-    height, width, channels = picture.values.shape
-    return {"name": picture.name, "height": height, "width": width, "channels": channels,
-            "values": picture.values.size}  # fmt: skip
-
-
 def over_time(options: argparse.Namespace, device: torch.device, folder: Path) -> dict[str, Any]:
     """Fit one picture with every method."""
-    picture = load_picture(options.image, options.size, folder)
+    picture = load_picture(options.image, options.size, folder, crop=options.crop)
     outcomes = fit_all(
         options.methods, picture, score_all(picture, device), device, options.seconds,
         options.seed, options.quick,
@@ -185,23 +125,29 @@ def over_time(options: argparse.Namespace, device: torch.device, folder: Path) -
     compared = ratios(outcomes)
     show_ratios(compared)
     draw(options.figure, outcomes, f"{picture.name}, {width} × {height}, on {device.type}")
-    return {"picture": _describe(picture), "methods": plain_json(outcomes), "ratios": compared}
+    return {"picture": describe(picture), "methods": plain_json(outcomes), "ratios": compared}
 
 
 def bench(options: argparse.Namespace) -> None:
     """Measure what was asked for and write what came out."""
     device = chosen_device(options)
-    default = [0.3, 0.6] if options.quick else [5.0, 15.0, 60.0]
-    options.seconds = sorted(set(options.seconds or default))
-    options.kodak_seconds = 0.3 if options.quick else options.kodak_seconds
-    for seconds in (*options.seconds, options.kodak_seconds):
+    if options.large is not None:
+        name, task, budgets = f"{NAME}_large", large, [20.0]
+    elif options.between:
+        name, task, budgets = f"{NAME}_between", between, [8.0]
+    elif options.kodak is not None:
+        name, task, budgets = f"{NAME}_kodak", album, [30.0]
+    else:
+        name, task, budgets = NAME, over_time, [5.0, 15.0, 60.0]
+    quick = [0.3] if len(budgets) == 1 else [0.3, 0.6]
+    options.seconds = sorted(set(options.seconds or (quick if options.quick else budgets)))
+    for seconds in options.seconds:
         if not 0 < seconds < float("inf"):
             raise cn.InputError("seconds must be above 0", f"{seconds:g}", "Pass 5 15 60, say.")
     if options.quick and options.size is None:
         options.size = 24
-    options.methods = list(dict.fromkeys(options.methods or methods()))
-    task = kodak if options.kodak else between if options.between else over_time
-    name = {kodak: f"{NAME}_kodak", between: f"{NAME}_between"}.get(task, NAME)
+    default = ("fast",) if task is album else methods()
+    options.methods = list(dict.fromkeys(options.methods or default))
     names = [f"{name}.json", *([f"{name}.png"] if task is over_time else [])]
     paths = claim(options.out, names, options.overwrite)
     options.figure = paths[-1]
@@ -218,15 +164,28 @@ def bench(options: argparse.Namespace) -> None:
 def main() -> None:
     """Read the command line."""
     parser = Parser(NAME, __doc__)
+    known = (*VARIANTS, *RECIPES)
+    about = ", ".join([*(f"{name} ({each.about})" for name, each in VARIANTS.items()), *RECIPES])
     add = parser.add_argument
     add("--image", type=Path, default=DATA, help="default: data/astronaut.png")
     add("--size", type=int, metavar="N", help="average the longer side to N pixels")
-    add("--seconds", type=float, nargs="+", help="budgets; default: 5 15 60")
-    add("--methods", nargs="+", choices=methods(), metavar="NAME",
-        help=f"of {', '.join(methods())}; default: all")  # fmt: skip
+    add("--crop", type=int, metavar="N", help="take the N × N pixels in the middle")
+    add(
+        "--seconds",
+        type=float,
+        nargs="+",
+        help="budgets; default: 5 15 60, with --kodak 30, with --between 8, with --large 20",
+    )
+    add(
+        "--methods",
+        nargs="+",
+        choices=known,
+        metavar="NAME",
+        help=f"of {about}; default: {', '.join(methods())}, with --kodak fast",
+    )
     add("--between", action="store_true", help="score pixels between the fitted ones")
     add("--kodak", type=Path, metavar="DIR", help="fit all pictures of a folder")
-    add("--kodak-seconds", type=float, default=30.0, help="each; default: %(default)g")
+    add("--large", type=float, metavar="MEGAPIXELS", help="fit a picture of this size, made here")
     add("--seed", type=int, default=0, help="default: %(default)s")
     add("--quick", action="store_true", help="tiny sizes, to see that everything runs")
     add_machine(parser)

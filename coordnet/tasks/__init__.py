@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from .evaluate import evaluate_run
     from .fit import fit_file
     from .options import FitOptions
+    from .presets import Recipe
     from .render import render_run
     from .task import Task
 
-__all__ = ["TASKS", "FitOptions", "Task", "evaluate_run", "fit_file", "render_run"]
+__all__ = ["TASKS", "FitOptions", "Recipe", "Task", "evaluate_run", "fit_file", "render_run"]
 
 # kind of input → the task that knows it
 TASKS: LazyTable[type[Task]] = LazyTable(
@@ -24,6 +25,7 @@ __getattr__ = attributes(
     __name__,
     {
         "FitOptions": "options",
+        "Recipe": "presets",
         "Task": "task",
         "evaluate_run": "evaluate",
         "fit_file": "fit",

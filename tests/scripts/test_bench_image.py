@@ -56,24 +56,65 @@ def test_pixels_between(script, tmp_path, read_json, photo):
     done = script("bench_image.py", "--image", photo, "--between", *settings)
     assert done.returncode == 0, done.stderr
     content = read_json(tmp_path / "r" / "bench_image_between.json")
-    assert [each["method"] for each in content["methods"]] == list(methods)
+    row = content["rows"][0]
+    assert [each["method"] for each in row["methods"]] == list(methods)
     # of a smooth picture, up to 8 bits and the last row and column
-    assert content["bicubic"]["a=-0.5"] > 25
+    assert row["bicubic"]["a=-0.5"] > 25
     assert "[::2, ::2] fitted" in done.stdout
+    assert "bicubic, a=-0.5" in done.stdout
+
+
+def test_a_large_picture(script, tmp_path, read_json):
+    done = script(
+        "bench_image.py", "--large", 0.05, "--seconds", 0.5, "--device", "cpu", "--out", "r"
+    )
+    assert done.returncode == 0, done.stderr
+    content = read_json(tmp_path / "r" / "bench_image_large.json")
+    assert abs(content["width"] * content["height"] - 50_000) < 1000
+    assert 100e6 < content["peak_bytes"] < content["bound_bytes"]
+    assert content["psnr"] > 5
+
+
+def test_a_picture_as_large_as_asked(load, tmp_path):
+    width, height = load("_large").make_picture(tmp_path / "large.png", 0.3)
+    image = cn.read_image(tmp_path / "large.png")
+    assert (image.width, image.height) == (width, height)
+    assert abs(width * height - 300_000) < 2000
+    assert image.pixels.std() > 20  # waves and edges, no flat colour
 
 
 def test_a_folder_of_pictures(script, tmp_path, read_json, photo):
     (tmp_path / "photos").mkdir()
     for name in ("a.png", "b.png"):
         (tmp_path / "photos" / name).write_bytes(photo.read_bytes())
-    settings = ("--kodak", "photos", "--quick", "--size", 28, "--device", "cpu", "--out", "r")
+    methods = ("fast", "fast-adam", "quality-float32")
+    settings = ("--kodak", "photos", "--crop", 20, "--quick", "--device", "cpu", "--out", "r")
+    settings = (*settings, "--size", 20, "--seconds", 0.2, 0.4, "--methods", *methods)
     done = script("bench_image.py", *settings)
     assert done.returncode == 0, done.stderr
     content = read_json(tmp_path / "r" / "bench_image_kodak.json")
     rows = content["rows"]
     assert [row["name"] for row in rows] == ["a", "b"]
-    assert all(row["values"] == 20 * 28 * 3 and row["parameters"] > 0 for row in rows)
-    assert content["mean_psnr"] == pytest.approx(sum(row["psnr"] for row in rows) / 2)
+    assert all(row["values"] == 20 * 20 * 3 for row in rows)
+    assert [(each["method"], each["budget"]) for each in content["mean_psnr"]] == [
+        (method, budget) for method in methods for budget in (0.2, 0.4)
+    ]
+    first = [row["methods"][0]["runs"][1]["psnr"] for row in rows]
+    assert content["mean_psnr"][1]["psnr"] == pytest.approx(sum(first) / 2)
+
+
+@pytest.mark.parametrize("name", ["fast-16-levels", "quality-adam", "harmonic"])
+def test_variants_change_what_they_say(load, photo, name):
+    fits, pictures = load("_fits"), load("_pictures")
+    picture = pictures.load_picture(photo, None, photo.parent)
+    cpu = torch.device("cpu")
+    field, _, config = fits.task_fit(name, 10.0, picture, 0, cpu)
+    preset = {"fast-16-levels": "fast", "quality-adam": "quality", "harmonic": None}[name]
+    base, _, standard = fits.task_fit(preset, 10.0, picture, 0, cpu)
+    assert (field.spec(), config) != (base.spec(), standard)
+    if name == "quality-adam":
+        assert field.spec() == base.spec()
+        assert config.optimizer == "adam"
 
 
 @pytest.mark.parametrize(
@@ -82,6 +123,8 @@ def test_a_folder_of_pictures(script, tmp_path, read_json, photo):
         (["--image", "missing.png"], "no such file"),
         (["--size", "5000"], "--size must be from 1"),
         (["--seconds", "0"], "seconds must be above 0"),
+        (["--crop", "4000"], "--crop must be from 1"),
+        (["--large", "0"], "--large must be from"),
         (["--methods", "nonsense"], "invalid choice"),
         (["--kodak", "missing"], "--kodak must be a folder"),
     ],
