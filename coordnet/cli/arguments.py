@@ -83,8 +83,16 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> None:
-    fit = commands.add_parser("fit", help="fit a picture or a table", description=_FIT)
-    fit.add_argument("input", type=Path, help="a picture (PNG, JPEG, TIFF, …) or a table (CSV)")
+    # no defaults here: FitOptions has them, and what was typed can be told from what was not
+    fit = commands.add_parser(
+        "fit",
+        help="fit a picture or a table",
+        description=_FIT,
+        argument_default=argparse.SUPPRESS,
+    )
+    fit.add_argument(
+        "input", type=Path, nargs="?", help="a picture (PNG, JPEG, TIFF, …) or a table (CSV)"
+    )
     fit.add_argument("--out", type=Path, help="run folder (default: runs/<name of the input>)")
     fit.add_argument("--overwrite", action="store_true", help="replace an earlier run in --out")
 
@@ -113,7 +121,6 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> None:
         "--period",
         type=_positive,
         action="append",
-        default=[],
         dest="periods",
         metavar="PERIOD",
         help="tables: a period in the unit of the first column; again for several",
@@ -122,7 +129,7 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> None:
     group.add_argument(
         "--wrap", choices=["x", "y"], help="pictures: repeat in one direction (panoramas: x)"
     )
-    group.add_argument("--network", choices=list(NETWORKS), default="mlp", help="default: mlp")
+    group.add_argument("--network", choices=list(NETWORKS), help="default: mlp")
     group.add_argument("--hidden-dim", type=_whole(1), help="width of the network")
     group.add_argument("--layers", type=_whole(0), help="hidden layers")
 
@@ -135,13 +142,18 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> None:
     group.add_argument("--batch-size", type=_whole(1), help="samples a step (4096, or all)")
     group.add_argument("--learning-rate", type=_positive, help="largest learning rate (0.004)")
     group.add_argument("--optimizer", choices=["muon", "adam"], help="default: muon")
-    group.add_argument("--seed", type=_whole(0), default=0, help="default: 0")
-    _add_runtime(group)
+    group.add_argument("--seed", type=_whole(0), help="default: 0")
+    _add_runtime(group, default=argparse.SUPPRESS)
     group.add_argument(
         "--precision",
         choices=["auto", "float32", "bf16"],
-        default="auto",
         help="default: bf16 where it is fast, else float32",
+    )
+
+    group.add_argument(
+        "--compile",
+        action="store_true",
+        help="compile the step first, half a minute: for long fits on a GPU",
     )
 
     group = fit.add_argument_group("reading")
@@ -152,14 +164,13 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> None:
     group.add_argument(
         "--y",
         action="append",
-        default=[],
         help="tables: a column of values; again for several (default: all others)",
     )
 
 
-def _add_runtime(where: argparse._ActionsContainer) -> None:
+def _add_runtime(where: argparse._ActionsContainer, default: str = "auto") -> None:
     where.add_argument(
-        "--device", default="auto", help="cpu, cuda, cuda:1, mps (default: the fastest there is)"
+        "--device", default=default, help="cpu, cuda, cuda:1, mps (default: the fastest there is)"
     )
 
 

@@ -109,14 +109,16 @@ class _Interrupt:
 
 
 def _fit(options: argparse.Namespace) -> int:
+    given = {k: tuple(v) if isinstance(v, list) else v for k, v in vars(options).items()}
+    del given["command"]
+    path = given.pop("input", None)
+    if path is None:
+        return _complain("fit needs an input: a picture or a table (coordnet fit --help)", _USAGE)
     from ..tasks import FitOptions, fit_file
 
-    settings = {k: v for k, v in vars(options).items() if k not in ("command", "input")}
-    settings["periods"] = tuple(settings["periods"])
-    settings["y"] = tuple(settings["y"])
     interrupt = _Interrupt()
     try:
-        fit_file(options.input, FitOptions(**settings), stop=interrupt)
+        fit_file(path, FitOptions(**given), stop=interrupt)
     finally:
         interrupt.restore()
     if interrupt.asked:
