@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from .. import __version__
+from ..datasets.units import UNITS, parse_quantity
 from ..encodings import ENCODINGS
+from ..errors import InputError
 from ..networks import NETWORKS
 from ..tasks.presets import PRESETS
 
@@ -56,6 +58,15 @@ def _positive(text: str) -> float:
     if not (math.isfinite(number) and number > 0):
         raise argparse.ArgumentTypeError(f"must be a finite number above 0, not {text!r}")
     return number
+
+
+def _period(text: str) -> float | str:
+    """Return a plain number, or the text of a number with a unit."""
+    try:
+        number, unit = parse_quantity("period", text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return float(number) if unit is None else text
 
 
 def _size(text: str) -> int | tuple[int, int]:
@@ -119,11 +130,18 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     group.add_argument(
         "--period",
-        type=_positive,
+        type=_period,
         action="append",
         dest="periods",
         metavar="PERIOD",
-        help="tables: a period in the unit of the first column; again for several",
+        help="tables: a period in the unit of the positions, or with one (24h, 365.25d); again "
+        "for several",
+    )
+    group.add_argument(
+        "--trend",
+        action="store_true",
+        help="tables: let the signal drift beside its periods; beyond the data it then goes on "
+        "about straight",
     )
     group.add_argument("--tile", action="store_true", help="pictures: repeat in both directions")
     group.add_argument(
@@ -166,6 +184,16 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> None:
         action="append",
         help="tables: a column of values; again for several (default: all others)",
     )
+    _add_unit(group, "tables: the unit of the positions, or the one to count dates in")
+    weights = group.add_mutually_exclusive_group()
+    weights.add_argument("--weights", metavar="COLUMN", help="tables: a column of weights")
+    weights.add_argument(
+        "--error", metavar="COLUMN", help="tables: a column of standard errors e; weights are 1/e²"
+    )
+
+
+def _add_unit(where: argparse._ActionsContainer, about: str) -> None:
+    where.add_argument("--unit", help=f"{about} ({', '.join(UNITS)})")
 
 
 def _add_runtime(where: argparse._ActionsContainer, default: str = "auto") -> None:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
         uniform_step,
     )
     from .tables import Table, read_table, write_table
+    from .text_table import TextTable
+    from .times import TimeAxis
+    from .units import UNITS, in_unit
 
 _WHERE = {
     **dict.fromkeys(("Image", "check_output", "read_image", "write_image"), "images"),
@@ -24,14 +27,21 @@ _WHERE = {
         "sampling",
     ),
     **dict.fromkeys(("Table", "read_table", "write_table"), "tables"),
+    "TextTable": "text_table",
+    "TimeAxis": "times",
+    **dict.fromkeys(("UNITS", "in_unit"), "units"),
 }
 
 __all__ = [
+    "UNITS",
     "Image",
     "Table",
+    "TextTable",
+    "TimeAxis",
     "check_output",
     "describe_periods",
     "grid_step",
+    "in_unit",
     "nyquist_harmonic",
     "nyquist_warning",
     "read_image",

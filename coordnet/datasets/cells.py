@@ -11,9 +11,10 @@ from typing import NoReturn
 import numpy as np
 
 from ..errors import refuse
+from .dates import looks_dated
 from .delimited import TextForm
 
-__all__ = ["MISSING", "NumberReader", "is_missing", "looks_numeric"]
+__all__ = ["MISSING", "NumberReader", "is_missing", "looks_numeric", "place"]
 
 MISSING = frozenset({"", "nan", "+nan", "-nan", "na", "n/a", "#n/a", "null", "none"})
 """Cells that hold no value, in lower case and without blanks around them."""
@@ -21,7 +22,6 @@ MISSING = frozenset({"", "nan", "+nan", "-nan", "na", "n/a", "#n/a", "null", "no
 # Wide on purpose: '1.234,5' makes a column one of numbers, so that it is refused by name later on
 # instead of being passed over as text.
 _NUMERIC = re.compile(r"[+-]?(?:[.,]*\d[\d.,]*(?:e[+-]?\d+)?|inf(?:inity)?)", re.IGNORECASE)
-_DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}(?!\d)|\d{1,2}:\d{2}")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 
 
@@ -90,10 +90,15 @@ class NumberReader:
             first = int(infinite[0])
             refuse(
                 f"every number must be finite: {str(self._path)!r}",
-                _place(lines[first], name, cells[first]),
+                place(lines[first], name, cells[first]),
                 "Correct the cell, or leave it empty to drop the row.",
             )
         return values
+
+    @property
+    def decimal_commas(self) -> bool:
+        """Whether numbers with a decimal comma were met."""
+        return self._comma is not None
 
     def note(self) -> str | None:
         """Say that decimal commas were read, if they were."""
@@ -110,14 +115,14 @@ class NumberReader:
             stripped = cell.strip()
             if ("," not in cell and "." not in cell) or not looks_numeric(stripped):
                 continue
-            place = _place(line, name, cell)
+            at = place(line, name, cell)
             if "," in stripped:
                 if self._form.delimiter == "," or stripped.count(",") > 1 or "." in stripped:
-                    self._refuse_signs(place)
+                    self._refuse_signs(at)
                 self._only_thousands &= _THOUSANDS.fullmatch(stripped) is not None
-                self._comma = self._comma or (place, stripped)
+                self._comma = self._comma or (at, stripped)
             else:
-                self._point = self._point or (place, stripped)
+                self._point = self._point or (at, stripped)
             if self._comma and self._point:
                 self._refuse_signs(f"{self._comma[0]} and {self._point[0]}")
 
@@ -137,23 +142,24 @@ class NumberReader:
                 return float(cell.replace(",", "."))
         except ValueError:
             pass
-        if _DATE.match(cell.strip()) is None and looks_numeric(cell):
-            self._refuse_signs(_place(line, name, cell))
-        if _DATE.match(cell.strip()):
+        if looks_dated(cell):
             refuse(
-                f"dates and clock times are not read yet: {str(self._path)!r}",
-                _place(line, name, cell),
-                "Convert them to numbers, such as hours since the first row, "
-                "or choose another column.",
+                "dates are read in the column of positions alone, where all cells are dates: "
+                f"{str(self._path)!r}",
+                place(line, name, cell),
+                "Name that column (--x), or convert the dates to numbers.",
             )
+        if looks_numeric(cell):
+            self._refuse_signs(place(line, name, cell))
         return refuse(
             f"every cell of a number column must be a number: {str(self._path)!r} "
             f"(read as delimited by {self._form.delimiter_name})",
-            _place(line, name, cell),
+            place(line, name, cell),
             "Correct the cell, leave it empty to drop the row, or choose other columns.",
         )
 
 
-def _place(line: int, name: str, cell: str) -> str:
+def place(line: int, name: str, cell: str) -> str:
+    """Return where a cell stands and, shortened, what it holds, for messages."""
     shown = cell.strip()
     return f"line {line}, column {name!r}: {shown if len(shown) <= 40 else shown[:37] + '...'!r}"

@@ -50,12 +50,16 @@ class TextForm:
     delimiter_name: str
 
 
-def find_form(path: Path) -> TextForm:
+def find_form(path: Path, *, single: bool = False) -> TextForm:
     """Find out how ``path`` is encoded and delimited, from its first lines.
 
     The delimiter is the one of tab, semicolon, comma, bar and white space that stands in most of
     the first 100 lines, the earlier in this list where several do. A first line ``sep=;``, as
     spreadsheets write it, decides alone.
+
+    Args:
+        path: the file.
+        single: whether lines of one cell each are allowed; commas are then the delimiter.
 
     Raises:
         InputError: the file is missing, a folder, unreadable, empty or binary, or its lines hold
@@ -84,6 +88,8 @@ def find_form(path: Path) -> TextForm:
         counts[" "] = 0
     delimiter = max(counts, key=lambda mark: counts[mark])
     if not counts[delimiter]:
+        if single:
+            return TextForm(encoding, ",", _DELIMITERS[","])
         refuse(
             f"a table must have at least two columns, x and a value: {str(path)!r}",
             f"one column, first line {lines[0].strip()[:40]!r}",

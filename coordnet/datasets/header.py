@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..errors import refuse
 from .cells import is_missing, looks_numeric
+from .dates import looks_dated
 from .delimited import mend_name
 
 __all__ = ["find_column", "is_header", "number_columns", "take_header"]
@@ -18,18 +19,22 @@ Row = tuple[int, list[str]]
 def is_header(first: Sequence[str], second: Sequence[str]) -> bool:
     """Tell whether a file's first row is its header, from the first two rows.
 
-    It is where it holds text and no number, or where its first cell is text above a number
-    (``hour,2010,2011`` over ``0,4.5,3.9``). So ``0,oops`` over ``1,2`` is a row with a bad cell.
+    It is where it holds text and neither a number nor a date, or where its first cell is text
+    above a number or a date (``hour,2010,2011`` over ``0,4.5,3.9``). So ``0,oops`` over ``1,2`` is
+    a row with a bad cell.
     """
 
+    def is_value(cell: str) -> bool:
+        return looks_numeric(cell) or looks_dated(cell)
+
     def is_text(cell: str) -> bool:
-        return not looks_numeric(cell) and not is_missing(cell)
+        return not is_value(cell) and not is_missing(cell)
 
     if not any(map(is_text, first)):
         return False
-    if not any(map(looks_numeric, first)):
+    if not any(map(is_value, first)):
         return True
-    return is_text(first[0]) and bool(second) and looks_numeric(second[0])
+    return is_text(first[0]) and bool(second) and is_value(second[0])
 
 
 def take_header(rows: list[Row], notes: list[str]) -> tuple[list[str], list[Row]]:
@@ -96,26 +101,27 @@ def find_column(path: Path, names: Sequence[str], wanted: str | int, role: str) 
 
 
 def number_columns(
-    path: Path, names: Sequence[str], rows: Sequence[Row], x_at: int, notes: list[str]
+    path: Path, names: Sequence[str], rows: Sequence[Row], taken: Sequence[int], notes: list[str]
 ) -> list[int]:
-    """Return the places of all columns but ``x_at`` that hold a number in some row.
+    """Return the places of all columns that hold a number in some row, but those ``taken``.
 
     Args:
         path: the file, for messages.
         names: all columns, in order.
         rows: the first rows below the header.
-        x_at: the place of the positions.
+        taken: the places of the positions, and of weights.
         notes: gains a sentence on the columns left out.
 
     Raises:
         InputError: there is none, though there are rows.
     """
-    others = [j for j in range(len(names)) if j != x_at]
-    found = [j for j in others if any(looks_numeric(row[j]) for _, row in rows)]
+    others = [j for j in range(len(names)) if j not in taken]
+    found = [j for j in others if any(_is_number(row[j]) for _, row in rows)]
     left_out = [names[j] for j in others if j not in found]
     if not found and rows:
+        besides = " and ".join(map(repr, (names[j] for j in taken)))
         refuse(
-            f"a table must have a column of numbers besides x = {names[x_at]!r}: {str(path)!r}",
+            f"a table must have a column of numbers besides {besides}: {str(path)!r}",
             f"no numbers in {', '.join(map(repr, left_out)) or 'any other column'}",
             "Name the column of positions and the columns of values.",
         )
@@ -123,3 +129,7 @@ def number_columns(
         which = ", ".join(map(repr, left_out))
         notes.append(f"Left out, for no numbers in the first {len(rows)} rows: {which}.")
     return found
+
+
+def _is_number(cell: str) -> bool:
+    return looks_numeric(cell) and not looks_dated(cell)

@@ -134,7 +134,9 @@ def nyquist_warning(x: np.ndarray, period: float, k: int) -> str | None:
     return None
 
 
-def describe_periods(x: np.ndarray, period: float) -> tuple[str, list[str]]:
+def describe_periods(
+    x: np.ndarray, period: float, unit: str | None = None
+) -> tuple[str, list[str]]:
     """Say how many periods the samples span, and warn where the period's unit looks wrong.
 
     Samples of one period without its end point span exactly one: the last sample counts with the
@@ -143,6 +145,7 @@ def describe_periods(x: np.ndarray, period: float) -> tuple[str, list[str]]:
     Args:
         x: (N,) positions in any order, at least one.
         period: in the unit of ``x``.
+        unit: the name of that unit, where it is known.
 
     Returns:
         One or two sentences for the console, and the warnings: below 0.99 periods, and above N/2
@@ -162,7 +165,8 @@ def describe_periods(x: np.ndarray, period: float) -> tuple[str, list[str]]:
     periods = (span + gap) / period
     per_period = n / periods if periods else math.inf
     spanned = f"{periods:.4g} {'period' if f'{periods:.4g}' == '1' else 'periods'}"
-    text = f"The data span {spanned} of {period:.6g}"
+    named = f" {unit}" if unit else ""
+    text = f"The data span {spanned} of {period:.6g}{named}"
     if n > 1:
         samples = "sample" if f"{per_period:.4g}" == "1" else "samples"
         text += f", {per_period:.4g} {samples} a period on average"
@@ -172,7 +176,7 @@ def describe_periods(x: np.ndarray, period: float) -> tuple[str, list[str]]:
         limit = nyquist_harmonic(times, period) or 0
         which = f"harmonics up to {limit if limit < 10**6 else f'{limit:.3g}'}"
         which = ("no harmonic", "only the first harmonic")[limit] if limit < 2 else which
-        text += f". At the regular step of {step:.6g} {which} can be told apart."
+        text += f". At the regular step of {step:.6g}{named} {which} can be told apart."
     else:
         text += ": all rows are at one position."
     warnings: list[str] = []

@@ -40,7 +40,8 @@ class ImageTask(Task):
     )
 
     def __init__(self, path: Path, options: FitOptions) -> None:
-        refuse_unused(options, "a picture", "periods", "x", "y")
+        of_tables = ("periods", "trend", "x", "y", "unit", "weights", "error")
+        refuse_unused(options, "a picture", *of_tables)
         self.path = path
         self.image: Image = read_image(path, page=options.page)
         self.notes = list(self.image.notes)

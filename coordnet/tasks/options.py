@@ -22,7 +22,9 @@ class FitOptions:
         k: size of the ladder.
         C: constant of the geometric ladder.
         sigma: spread of the Gaussian ladder, in cycles per domain, or per period where one is set.
-        periods: periods in the coordinate's own unit, none for a signal that does not repeat.
+        periods: numbers in the coordinate's own unit, or text with a unit of time ("24h",
+            "365.25d"); none for a signal that does not repeat.
+        trend: put the coordinate itself beside the periods, for a signal that also drifts.
         tile: a picture repeats in both directions.
         wrap: "x" or "y": a picture repeats in that direction.
         network: a name in NETWORKS.
@@ -37,11 +39,15 @@ class FitOptions:
         seed: seed of the start values, of random frequencies and of the shuffling.
         device: "auto" or a torch device.
         precision: "auto", "float32" or "bf16".
+        compile: compile the step with `torch.compile`.
         out: the run folder; None takes runs/<name of the input>.
         overwrite: replace an earlier run in that folder.
         page: the page of a picture file with several.
         x: column of positions of a table, by name.
         y: columns of values of a table, by name.
+        unit: the unit of a table's positions, or the one in which to count its dates.
+        weights: column of weights of a table, by name.
+        error: column of standard errors of a table, by name; the weights are 1/error².
     """
 
     preset: str | None = None
@@ -49,7 +55,8 @@ class FitOptions:
     k: int | None = None
     C: float | None = None
     sigma: float | None = None
-    periods: tuple[float, ...] = ()
+    periods: tuple[float | str, ...] = ()
+    trend: bool = False
     tile: bool = False
     wrap: str | None = None
     network: str = "mlp"
@@ -64,11 +71,15 @@ class FitOptions:
     seed: int = 0
     device: str = "auto"
     precision: str = "auto"
+    compile: bool = False
     out: Path | None = None
     overwrite: bool = False
     page: int | None = None
     x: str | None = None
     y: tuple[str, ...] = ()
+    unit: str | None = None
+    weights: str | None = None
+    error: str | None = None
 
     def given(self) -> dict[str, Any]:
         """Return the options that differ from their defaults, as plain JSON values."""
@@ -97,5 +108,6 @@ class FitOptions:
             seed=self.seed,
             device=self.device,
             precision=self.precision,
+            compile=self.compile,
             **settings,
         )

@@ -26,7 +26,7 @@ COMMANDS = ("fit", "render", "evaluate", "info")
         ("what.xyz", b"?", ["what.xyz", "'.xyz'", ".png", ".csv"]),
         ("ending", b"?", ["ending", ".png", ".csv"]),
         ("cell.csv", b"t,v\n0,1\n1,oops\n", ["cell.csv", "line 3", "'v'", "oops"]),
-        ("date.csv", b"t,v\n2020-01-01,1\n", ["date.csv", "2020-01-01", "line 2"]),
+        ("date.csv", b"t,v\n1.2.2020,1\n", ["date.csv", "1.2.2020", "line 2", "ISO 8601"]),
         ("inf.csv", b"t,v\n0,1\n1,inf\n", ["inf.csv", "line 3"]),
         ("one.csv", b"t\n0\n1\n", ["one.csv", "two columns"]),
         ("wide.csv", b"t,v\n0,1\n1,2,3\n", ["wide.csv", "line 3"]),

@@ -268,10 +268,8 @@ class TestColumns:
         assert (table.x_name, table.y_names) == ("column 1", ("v", "v (column 3)"))
         assert read_table(csv(",v,v\n0,1,2\n"), y="v (column 3)").y.tolist() == [[2]]
 
-    @pytest.mark.parametrize(
-        "date", ["2010-01-01", "2010-01-01T00:00", "1.2.2010", "01/02/10", "12:30"]
-    )
-    def test_dates_say_what_to_do(self, csv, date):
+    @pytest.mark.parametrize("date", ["1.2.2010", "01/02/10", "12:30", "2010/01/02"])
+    def test_dates_of_other_forms_say_what_to_do(self, csv, date):
         text = error(csv(f"date,v\n{date},1\n"))
         assert f"line 2, column 'date': '{date}'" in text
         assert "hours" in text
