@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ._lazy import attributes, listing
 
 if TYPE_CHECKING:
+    from . import cameras as cameras
     from . import datasets as datasets
     from . import encodings as encodings
     from . import errors as errors
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from . import plotting as plotting
     from . import rendering as rendering
     from . import training as training
+    from .cameras import Cameras
     from .datasets import Image, Table, read_image, read_table, write_image, write_table
     from .encodings import (
         Concat,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _WHERE = {
+    "cameras": ("Cameras",),
     "datasets": ("Image", "Table", "read_image", "read_table", "write_image", "write_table"),
     "encodings": (
         "Concat",
@@ -61,6 +64,7 @@ _WHERE = {
 
 __all__ = [
     "MLP",
+    "Cameras",
     "Concat",
     "DenseGrid",
     "Encoding",
@@ -95,6 +99,7 @@ __all__ = [
 ]
 
 _MODULES = (
+    "cameras",
     "datasets",
     "encodings",
     "errors",

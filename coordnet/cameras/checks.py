@@ -1,0 +1,74 @@
+"""What must hold for cameras, beyond the shapes of their tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from ..errors import refuse
+from .lens import folds
+
+if TYPE_CHECKING:
+    from .cameras import Cameras
+
+__all__ = ["check_values"]
+
+
+def check_values(cameras: Cameras) -> None:
+    """Refuse cameras with values that no camera has; the message names the first such camera."""
+    _check_finite(cameras)
+    _check_rotations(cameras.poses[..., :3])
+    for name in ("focal", "sizes"):
+        value = getattr(cameras, name)
+        if not bool((value > 0).all()):
+            which = _first((value <= 0).any(1))
+            got = f"camera {which}: {value[which].tolist()}"
+            refuse(f"{name} must be above 0", got, "Pass pixels.")
+    if cameras.distortion is not None:
+        _check_lenses(cameras, cameras.distortion)
+
+
+def _first(bad: Tensor) -> int:
+    return int(bad.nonzero()[0])
+
+
+def _check_finite(cameras: Cameras) -> None:
+    for name in ("poses", "focal", "centre", "distortion"):
+        value = getattr(cameras, name)
+        if value is None:
+            continue
+        bad = ~torch.isfinite(value).flatten(1).all(1)
+        if bool(bad.any()):
+            which = _first(bad)
+            got = f"camera {which}: {value[which].tolist()}"
+            refuse(f"{name} must be finite", got, "Leave that camera out, or calibrate it again.")
+
+
+def _check_rotations(turn: Tensor) -> None:
+    off = (turn.mT @ turn - torch.eye(3, dtype=turn.dtype, device="cpu")).abs().amax((1, 2))
+    bad = (off > 3e-3) | (torch.linalg.det(turn) < 0)
+    if bool(bad.any()):
+        which = _first(bad)
+        refuse(
+            "the first three columns of a pose must be a rotation",
+            f"camera {which}: {turn[which].tolist()}",
+            "Divide out its scale; x is right, y up, and z points backwards.",
+        )
+
+
+def _check_lenses(cameras: Cameras, distortion: Tensor) -> None:
+    # a lens that folds over anywhere does so towards the picture's border first
+    along = torch.linspace(0, 1, 9, dtype=torch.float64, device="cpu")
+    grid = torch.cartesian_prod(along, along)
+    points = (grid * cameras.sizes[:, None] - cameras.centre[:, None]) / cameras.focal[:, None]
+    bad = folds(points, distortion[:, None]).any(1)
+    if bool(bad.any()):
+        which = _first(bad)
+        names = zip(("k1", "k2", "p1", "p2"), distortion[which].tolist(), strict=True)
+        refuse(
+            "a lens's distortion must be one that can be undone all over the picture",
+            f"camera {which}: {', '.join(f'{name} {value:g}' for name, value in names)}",
+            "Check the coefficients, the focal length and the size of the picture.",
+        )
