@@ -102,7 +102,11 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> None:
         argument_default=argparse.SUPPRESS,
     )
     fit.add_argument(
-        "input", type=Path, nargs="?", help="a picture (PNG, JPEG, TIFF, …) or a table (CSV)"
+        "input",
+        type=Path,
+        nargs="?",
+        default=None,
+        help="a picture (PNG, JPEG, TIFF, …) or a table (CSV)",
     )
     fit.add_argument("--out", type=Path, help="run folder (default: runs/<name of the input>)")
     fit.add_argument("--overwrite", action="store_true", help="replace an earlier run in --out")
