@@ -43,8 +43,10 @@ class FitConfig:
             then computed once; 0 for none.
         keep_memory: on Linux, ask the C library to keep freed memory for the next step, which
             spares page faults; the setting lasts for the process.
-        compile: compile the forward and backward pass with `torch.compile`: it takes seconds to
-            minutes once, and pays in long fits; `coordnet.training.runtime` says more.
+        compile: compile the forward and backward pass with `torch.compile`, which takes 10 to 40
+            seconds once and needs a C++ compiler (on a GPU, Triton; there the step becomes one
+            CUDA graph). On a CPU it never paid: measured on two cores, a step of a Gaussian
+            network took 34 ms against 32, one of a grid 10.4 against 10.3.
         evaluate: measure PSNR and RMSE over all samples at the end; without, they are NaN.
         log_every: steps between two points of the history.
         progress: show a bar; None shows it where stderr is a terminal.
