@@ -41,8 +41,8 @@ class Table:
         notes: sentences for the console: what was guessed, dropped, sorted or found twice.
         time: the unit of ``x``, where it is known, and the date of x = 0, where they are dates.
         weights: (N,) float64 above 0, or None where all rows weigh the same.
-        weighting: where the weights are from: ``"w"`` for a column of that name, ``"1/e²"`` for
-            one of errors; None without.
+        weights_name: name of the column that they are from, or None.
+        from_errors: whether that is a column of standard errors, and the weights are 1/error².
     """
 
     x: np.ndarray
@@ -52,7 +52,13 @@ class Table:
     notes: tuple[str, ...]
     time: TimeAxis = field(default_factory=TimeAxis)
     weights: np.ndarray | None = None
-    weighting: str | None = None
+    weights_name: str | None = None
+    from_errors: bool = False
+
+    @property
+    def weighting(self) -> str | None:
+        """What the weights are: ``"w"`` for a column of that name, ``"1/e²"`` for its errors."""
+        return f"1/{self.weights_name}²" if self.from_errors else self.weights_name
 
 
 def read_table(
@@ -154,7 +160,8 @@ def read_table(
         notes=tuple(notes),
         time=axis,
         weights=weighting.weights(values[:, len(y_at) :]),
-        weighting=weighting.name,
+        weights_name=weighting.name,
+        from_errors=error is not None,
     )
 
 

@@ -12,6 +12,8 @@ from .header import find_column
 
 __all__ = ["WeightReader"]
 
+_MOST = 1e100
+
 
 class WeightReader:
     """Takes weights from a column, or 1/error² from one of standard errors.
@@ -24,7 +26,7 @@ class WeightReader:
 
     Attributes:
         places: the place of the column, or none.
-        name: what the weights are: the column's name, ``"1/name²"``, or None without.
+        name: its name, or None.
 
     Raises:
         InputError: an unknown column, or both.
@@ -37,21 +39,19 @@ class WeightReader:
         weights: str | int | None,
         error: str | int | None,
     ) -> None:
-        self._path, self._inverse = path, error is not None
         if weights is not None and error is not None:
             refuse(
                 "rows are weighted by a column of weights or one of errors",
                 f"weights={weights!r} and error={error!r}",
                 "Pass one of them.",
             )
+        self._path, self._inverse = path, error is not None
         self.places: list[int] = []
         self.name: str | None = None
-        self._role = "error" if self._inverse else "weights"
-        wanted = error if self._inverse else weights
+        wanted, role = (error, "error") if self._inverse else (weights, "weights")
         if wanted is not None:
-            self.places = [find_column(path, names, wanted, self._role)]
-            self._column = names[self.places[0]]
-            self.name = f"1/{self._column}²" if self._inverse else self._column
+            self.places = [find_column(path, names, wanted, role)]
+            self.name = names[self.places[0]]
 
     def check(self, numbers: np.ndarray, lines: Sequence[int]) -> None:
         """Refuse the first number that gives no weight; missing ones are passed over.
@@ -65,13 +65,14 @@ class WeightReader:
         found = numbers[:, 0]
         weights = self.weights(numbers)
         assert weights is not None
-        good = (found > 0) & np.isfinite(weights) & (weights > 0)
+        # so far from 1 that sums and squares stay far from the ends of float64
+        good = (found > 0) & (weights < _MOST) & (weights > 1.0 / _MOST)
         bad = np.flatnonzero(~(good | np.isnan(found)))
         if bad.size:
-            what = "1/error² must be finite and" if self._inverse else "every weight must be"
+            what = "error must be above 0, 1/error²" if self._inverse else "weight must be above 0,"
             refuse(
-                f"{what} above 0: {str(self._path)!r}",
-                f"line {lines[bad[0]]}, column {self._column!r}: {float(found[bad[0]])!r}",
+                f"every {what} between {1 / _MOST:g} and {_MOST:g}: {str(self._path)!r}",
+                f"line {lines[bad[0]]}, column {self.name!r}: {float(found[bad[0]])!r}",
                 "Correct the cell, or leave it empty to drop the row.",
             )
 

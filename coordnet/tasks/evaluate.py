@@ -38,6 +38,5 @@ def evaluate_run(
     field, settings = open_model(run, chosen)
     kind: Any = task_of_run(settings)
     about = settings["input"]
-    columns = {"x": about["x_name"], "y": tuple(about["y_names"])} if "y_names" in about else {}
-    task = kind(path, FitOptions(page=page, **columns))
+    task = kind.for_run(path, about, FitOptions(page=page))
     return {**task.evaluate(field, about), "device": chosen, "notes": task.notes}

@@ -104,16 +104,27 @@ def fit_file(
             raise
         folder.save(field, settings)
         with writing(folder.path):
-            result = replace(result, **task.write_outputs(folder, field))
-            write_json(folder.file("report.json"), _report(path, task, field, result, settings))
+            found = task.write_outputs(folder, field)
+            measured = {name: found.pop(name) for name in ("psnr", "rmse") if name in found}
+            result = replace(result, **measured)
+            report = _report(path, task, field, result, settings, found)
+            write_json(folder.file("report.json"), report)
             save_curve(folder.file("curve.png"), result.history, title=readable(path.name))
         say(describe_result(result))
+        if found:
+            shown = ", ".join(f"{name} {value:.4g}" for name, value in found.items())
+            say(f"  {shown}; PSNR and RMSE weigh all samples alike")
         say(f"wrote {readable(folder.path)}")
     return result
 
 
 def _report(
-    path: Path, task: Task, field: Field, result: FitResult, settings: dict[str, Any]
+    path: Path,
+    task: Task,
+    field: Field,
+    result: FitResult,
+    settings: dict[str, Any],
+    weighted: dict[str, float],
 ) -> dict[str, Any]:
     found = result.to_dict()
     config, history = found.pop("config"), found.pop("history")
@@ -127,6 +138,8 @@ def _report(
             "rmse": found.pop("rmse"),
             "peak": found.pop("peak"),
             "clamped": config["clamp"],
+            "weighted": False,
+            **weighted,
             "measured": "on the values of the model, before any file was written",
         },
         **found,

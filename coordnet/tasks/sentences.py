@@ -35,16 +35,21 @@ def readable(path: Path | str) -> str:
 def describe_field(field: Field) -> str:
     """Return encoding → features → network and the number of parameters."""
     spec = field.spec()
-    encoding = spec["encoding"]
-    while encoding["name"] == "normalized":
-        encoding = encoding["encoding"]
+    encoding = _bare(spec["encoding"])
     parts = encoding["encodings"] if encoding["name"] == "concat" else [encoding]
-    shown = " + ".join(_settings_of(part) for part in parts)
+    shown = " + ".join(_settings_of(_bare(part)) for part in parts)
     number = sum(p.numel() for p in field.parameters() if p.requires_grad)
     return (
         f"{shown} → {plural(field.encoding.out_dim, 'feature')} → {_settings_of(spec['network'])}; "
         f"{plural(number, 'parameter')}"
     )
+
+
+def _bare(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return an encoding's spec without what normalises its coordinates."""
+    while spec["name"] == "normalized":
+        spec = spec["encoding"]
+    return spec
 
 
 def _settings_of(spec: dict[str, Any]) -> str:

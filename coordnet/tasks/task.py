@@ -44,6 +44,17 @@ class Task(ABC):
     @abstractmethod
     def __init__(self, path: Path, options: FitOptions) -> None: ...
 
+    @classmethod
+    def for_run(cls, path: Path, settings: dict[str, Any], options: FitOptions) -> Task:
+        """Read a file as the one that a run was fitted to.
+
+        Args:
+            path: the file.
+            settings: what `describe` returned for the fitted one.
+            options: what the user set.
+        """
+        return cls(path, options)
+
     @abstractmethod
     def samples(self) -> Samples:
         """Return coordinates and values."""
@@ -70,7 +81,11 @@ class Task(ABC):
 
     @abstractmethod
     def write_outputs(self, folder: RunFolder, field: Field) -> dict[str, float]:
-        """Write the reconstruction and the comparison; return the metrics they gave, if any."""
+        """Write the reconstruction and the comparison; return the metrics they gave, if any.
+
+        ``psnr`` and ``rmse`` take the place of those of the fit; others, which weigh the samples,
+        stand beside them.
+        """
 
     def field(self, options: FitOptions, recipe: Recipe) -> Field:
         """Build the field, with the domain and the values' scale stated."""

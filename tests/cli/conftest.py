@@ -36,7 +36,7 @@ def _stand_in_figures(request, monkeypatch):
     """Drawing costs half a second a fit: only tests that ask for ``real_figures`` draw."""
     if "real_figures" in request.fixturenames:
         return
-    for where in ("fit.save_curve", "image.save_comparison", "table.save_signal"):
+    for where in ("fit.save_curve", "image.save_comparison", "table_outputs.save_signal"):
         monkeypatch.setattr(
             f"coordnet.tasks.{where}", lambda path, *a, **k: Path(path).write_bytes(b"figure")
         )

@@ -1,0 +1,83 @@
+"""The encoding of a table's positions: a ladder for each period, and the trend beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..datasets import nyquist_harmonic
+from ..encodings import Concat, Encoding, Identity
+from ..errors import refuse
+from .options import FitOptions
+from .task import build_ladder
+
+__all__ = ["build_encoding", "default_harmonics"]
+
+_REPEATING = ("harmonic", "octave", "lattice", "gaussian")
+_MOST_HARMONICS = 8
+
+
+def build_encoding(
+    name: str, x: np.ndarray, periods: Sequence[float], options: FitOptions
+) -> Encoding:
+    """Build a ladder for each period, or one over the domain where there is none.
+
+    A trend is the position itself beside the ladders, normalised over the data: behind a network
+    of ReLUs it bends wherever that fits and goes on straight beyond the data, with the change of
+    the periodic shape. Low frequencies in its place fit closer and go astray beyond the data.
+
+    Args:
+        name: of the ladder, in ENCODINGS.
+        x: (N,) positions in ascending order.
+        periods: in the unit of ``x``.
+        options: what the user set.
+
+    Raises:
+        InputError: a ladder that does not repeat, for a period; an option that the ladder has no
+            use for.
+    """
+    if periods:
+        if name not in _REPEATING:
+            remedy = f"Choose --encoding {' or '.join(_REPEATING)}, or drop --period."
+            refuse("--period needs an encoding that repeats", f"--encoding {name}", remedy)
+        parts = [_periodic(name, x, period, options) for period in periods]
+        if options.trend:
+            parts.append(Identity(1))
+        return parts[0] if len(parts) == 1 else Concat(parts)
+    # without a period nothing may repeat inside the domain, nor its ends meet
+    span = float(x[-1] - x[0]) or 1.0
+    defaults = _defaults(name, 2.0 * span, 8.0, len(x), _MOST_HARMONICS)
+    if name == "gaussian":
+        defaults["period"] = None
+    return build_ladder(name, 1, options, defaults)
+
+
+def default_harmonics(x: np.ndarray, period: float) -> int:
+    """Return eight harmonics, or as many as samples on a grid can tell apart."""
+    limit = nyquist_harmonic(x, period)
+    return _MOST_HARMONICS if limit is None else max(1, min(_MOST_HARMONICS, limit))
+
+
+def _periodic(name: str, x: np.ndarray, period: float, options: FitOptions) -> Encoding:
+    """Build the ladder of one period."""
+    defaults = _defaults(name, period, 8.0 / period, len(x), default_harmonics(x, period))
+    if options.sigma is not None:
+        options = replace(options, sigma=options.sigma / period)
+    return build_ladder(name, 1, options, defaults)
+
+
+def _defaults(name: str, period: float, sigma: float, samples: int, k: int) -> dict[str, Any]:
+    """Settings of each ladder over one period."""
+    octaves = max(1, int(math.log2(max(2, samples // 4))))
+    known: dict[str, dict[str, Any]] = {
+        "harmonic": {"k": k, "period": period},
+        "lattice": {"k": k, "period": period},
+        "octave": {"k": min(10, octaves), "period": period},
+        "gaussian": {"k": 64, "sigma": sigma, "period": period},
+        "geometric": {"k": 32, "C": 10_000.0, "scale": 2 * samples / period},
+    }
+    return known.get(name, {})
