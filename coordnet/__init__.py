@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         HashGrid,
         Identity,
         Normalized,
+        Polynomial,
         SinusoidalPositionalEncoding,
     )
     from .errors import InputError
@@ -50,6 +51,7 @@ _WHERE = {
         "HashGrid",
         "Identity",
         "Normalized",
+        "Polynomial",
         "SinusoidalPositionalEncoding",
     ),
     "errors": ("InputError",),
@@ -79,6 +81,7 @@ __all__ = [
     "Network",
     "NonFiniteLossError",
     "Normalized",
+    "Polynomial",
     "SinusoidalPositionalEncoding",
     "Table",
     "__version__",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .encoding import Encoding
     from .fourier import FourierFeatures
     from .grid import DenseGrid, HashGrid
+    from .polynomial import Polynomial
     from .positional import SinusoidalPositionalEncoding
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "HashGrid",
     "Identity",
     "Normalized",
+    "Polynomial",
     "SinusoidalPositionalEncoding",
     "build_encoding",
 ]
@@ -39,6 +41,7 @@ ENCODINGS: LazyTable[Any] = LazyTable(
         "hashgrid": "grid:HashGrid",
         "densegrid": "grid:DenseGrid",
         "identity": "combine:Identity",
+        "polynomial": "polynomial:Polynomial",
     },
 )
 
@@ -58,6 +61,7 @@ __getattr__ = attributes(
         "DenseGrid": "grid",
         "FourierFeatures": "fourier",
         "HashGrid": "grid",
+        "Polynomial": "polynomial",
         "SinusoidalPositionalEncoding": "positional",
     },
 )

@@ -61,7 +61,7 @@ def test_the_wave_with_its_figures(fit, data, real_figures, opened):
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_every_encoding_fits_a_table_or_says_why_not(fit, refused, table, name, periods):
     table("t.csv", t=np.arange(16) / 8, v=np.arange(16.0) % 5)
-    if periods and name in ("geometric", "identity", "hashgrid", "densegrid"):
+    if periods and name in ("geometric", "identity", "polynomial", "hashgrid", "densegrid"):
         words = ["--period", f"--encoding {name}", "harmonic"]
         refused("fit", "t.csv", "--encoding", name, *periods, words=words)
         return

@@ -18,6 +18,7 @@ from coordnet.encodings import (
     HashGrid,
     Identity,
     Normalized,
+    Polynomial,
     build_encoding,
 )
 from coordnet.errors import InputError
@@ -59,6 +60,7 @@ FACTORIES = {
         lambda d: dense_grid(d, interpolation="smoothstep", periodic=[True, False, True][:d]),
     ],
     "identity": [Identity],
+    "polynomial": [lambda d: Polynomial(d, 3), Polynomial],
     "concat": [
         lambda d: Concat([Identity(d), FourierFeatures(d, k=2), FourierFeatures.lattice(d, k=1)]),
         lambda d: Concat(
