@@ -88,6 +88,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     _add_fit(commands)
     _add_render(commands)
+    _add_predict(commands)
     _add_evaluate(commands)
     _add_info(commands)
     return top
@@ -227,6 +228,24 @@ def _add_render(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     render.add_argument("--overwrite", action="store_true", help="replace an existing file")
     _add_runtime(render)
+
+
+def _add_predict(commands: argparse._SubParsersAction[_Parser]) -> None:
+    predict = commands.add_parser(
+        "predict",
+        help="predict a fitted table at given times",
+        description="Add the predictions of a fitted table to the rows of a file of times. All "
+        "columns and the order of the rows stay; times are dates or numbers, as those fitted.",
+    )
+    predict.add_argument("run", type=Path, help="run folder, or its model.safetensors")
+    predict.add_argument("times", type=Path, help="a table (CSV) with the column of times")
+    predict.add_argument(
+        "-o", "--output", type=Path, help="CSV file to write (default: -, standard output)"
+    )
+    predict.add_argument("--x", help="the column of times (default: named as the fitted one)")
+    _add_unit(predict, "the unit of times that are numbers, where it is not the run's")
+    predict.add_argument("--overwrite", action="store_true", help="replace an existing file")
+    _add_runtime(predict)
 
 
 def _add_evaluate(commands: argparse._SubParsersAction[_Parser]) -> None:

@@ -32,7 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _let_print_succeed()
     top = parser()
     options = top.parse_args(arguments)
-    commands = {"fit": _fit, "render": _render, "evaluate": _evaluate, "info": _info}
+    commands = {
+        **{"fit": _fit, "render": _render, "predict": _predict},
+        **{"evaluate": _evaluate, "info": _info},
+    }
     if options.command is None:
         top.print_help()
         return _complain(f"a command is needed: {', '.join(commands)}", _USAGE)
@@ -146,6 +149,27 @@ def _render(options: argparse.Namespace) -> int:
             say=bar.write,
             progress=progress,
         )
+    return 0
+
+
+def _predict(options: argparse.Namespace) -> int:
+    from ..tasks import predict_run
+
+    to_stdout = options.output is None or str(options.output) == "-"
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr if to_stdout else sys.stdout)
+
+    predict_run(
+        options.run,
+        options.times,
+        sys.stdout if to_stdout else options.output,
+        x=options.x,
+        unit=options.unit,
+        device=options.device,
+        overwrite=options.overwrite,
+        say=say,
+    )
     return 0
 
 

@@ -13,7 +13,7 @@ from typing import TextIO
 
 from ..errors import refuse
 
-__all__ = ["TextForm", "find_form", "mend_name", "read_rows"]
+__all__ = ["TextForm", "find_form", "mend_name", "quoted", "read_rows"]
 
 _HEAD_BYTES = 1 << 16
 _SAMPLE_LINES = 100
@@ -137,6 +137,13 @@ def mend_name(name: str) -> tuple[str, bool]:
     except UnicodeEncodeError:
         return name.encode("utf-8", "surrogateescape").decode("latin-1"), True
     return name, False
+
+
+def quoted(cell: str) -> str:
+    """Return a cell in quotes where a reader would take it apart, or for a comment."""
+    if any(mark in cell for mark in ',;|\t"\n\r') or cell.startswith("#"):
+        return '"' + cell.replace('"', '""') + '"'
+    return cell
 
 
 class _Lines:

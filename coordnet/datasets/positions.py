@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..errors import refuse
 from .cells import NumberReader, is_missing, place
 from .dates import looks_dated, parse_stamp
+from .delimited import TextForm
 from .times import TimeAxis, choose_axis, scaled
 from .units import find_unit, ratio
 
-__all__ = ["PositionReader"]
+__all__ = ["PositionReader", "positions_on"]
 
 _MISSING = np.iinfo(np.int64).min
 
@@ -159,3 +162,48 @@ class PositionReader:
         if self._months:
             notes.append("Months without a day are taken as their first day.")
         return axis.numbers(rows), axis
+
+
+def positions_on(axis: TimeAxis, times: Any, unit: str | None = None) -> np.ndarray:
+    """Return an array of times as numbers of an axis.
+
+    Args:
+        axis: what the numbers mean.
+        times: (N,) or (N, 1) numbers, `numpy.datetime64` (which have no offset from UTC),
+            `datetime.datetime`, or text in ISO 8601.
+        unit: the unit of numbers, where it is not the axis' own; on an axis of dates they count
+            from its origin.
+
+    Returns:
+        (N,) float64.
+
+    Raises:
+        InputError: another shape or type, a number that is not finite, no ISO 8601, or times that
+            do not belong on the axis.
+    """
+    found = np.asarray(times)
+    if found.ndim == 2 and found.shape[1] == 1:
+        found = found[:, 0]
+    if found.ndim != 1:
+        refuse("times must be one-dimensional", f"shape {found.shape}", "Pass one column.")
+    if found.dtype.kind == "M":
+        found = np.datetime_as_string(found)
+    path = Path("times")
+    numbers = NumberReader(path, TextForm("utf-8", ",", "commas"))
+    if found.dtype.kind in "iuf":
+        found = found.astype(np.float64)
+        if not np.isfinite(found).all():
+            bad = int(np.flatnonzero(~np.isfinite(found))[0])
+            refuse("times must be finite", f"times[{bad}] = {found[bad]}", "Leave it away.")
+        reader = PositionReader(path, "times", ["0"], numbers, unit=unit, axis=axis)
+        return reader.resolve(found, [])[0]
+    cells = [each.isoformat() if isinstance(each, date) else each for each in found.tolist()]
+    if not all(isinstance(each, str) for each in cells):
+        got = f"dtype {found.dtype}"
+        refuse("times are numbers, dates or text in ISO 8601", got, "Convert them.")
+    reader = PositionReader(path, "times", cells, numbers, unit=unit, axis=axis)
+    moments, missing = reader.column(cells, range(1, len(cells) + 1))
+    if missing.any():
+        bad = int(np.flatnonzero(missing)[0])
+        refuse("no time may be missing", f"times[{bad}] = {cells[bad]!r}", "Leave it away.")
+    return reader.resolve(moments, [])[0]

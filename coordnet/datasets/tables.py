@@ -19,6 +19,7 @@ import numpy as np
 from ..errors import refuse
 from ..files import atomic
 from .cells import NumberReader
+from .delimited import quoted
 from .header import find_column, is_header, number_columns
 from .positions import PositionReader
 from .text_table import TextTable
@@ -211,7 +212,7 @@ def write_table(
         )
     with atomic(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="\n", write_through=False)
-        text.write(",".join(map(_quoted, arrays)) + "\n")
+        text.write(",".join(map(quoted, arrays)) + "\n")
         for row in zip(*cells, strict=True):
             text.write(",".join(row) + "\n")
         text.flush()
@@ -290,10 +291,3 @@ def _refuse_no_rows(path: Path, notes: Sequence[str] = ()) -> NoReturn:
         " ".join(["none.", *notes]).removesuffix("."),
         "Give a file with rows of a position and a value.",
     )
-
-
-def _quoted(name: str) -> str:
-    """Quote a name where the reader would take it apart, or for a comment."""
-    if any(mark in name for mark in ',;|\t"\n\r') or name.startswith("#"):
-        return '"' + name.replace('"', '""') + '"'
-    return name

@@ -10,11 +10,21 @@ if TYPE_CHECKING:
     from .evaluate import evaluate_run
     from .fit import fit_file
     from .options import FitOptions
+    from .predict import predict_run
     from .presets import Recipe
     from .render import render_run
     from .task import Task
 
-__all__ = ["TASKS", "FitOptions", "Recipe", "Task", "evaluate_run", "fit_file", "render_run"]
+__all__ = [
+    "TASKS",
+    "FitOptions",
+    "Recipe",
+    "Task",
+    "evaluate_run",
+    "fit_file",
+    "predict_run",
+    "render_run",
+]
 
 # kind of input → the task that knows it
 TASKS: LazyTable[type[Task]] = LazyTable(
@@ -29,6 +39,7 @@ __getattr__ = attributes(
         "Task": "task",
         "evaluate_run": "evaluate",
         "fit_file": "fit",
+        "predict_run": "predict",
         "render_run": "render",
     },
 )

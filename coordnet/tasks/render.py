@@ -13,7 +13,7 @@ from . import TASKS
 from .run_folder import open_model
 from .task import Say, Task
 
-__all__ = ["render_run", "task_of_run"]
+__all__ = ["check_output", "render_run", "task_of_run"]
 
 
 def task_of_run(settings: dict[str, Any]) -> type[Task]:
@@ -30,6 +30,17 @@ def task_of_run(settings: dict[str, Any]) -> type[Task]:
             "A field saved from Python is loaded with coordnet.load.",
         )
     return TASKS[kind]
+
+
+def check_output(output: Path, overwrite: bool) -> None:
+    """Refuse a file that cannot be written, or that exists and may not be replaced."""
+    if output.is_dir():
+        refuse("the output must be a file", f"{str(output)!r}, a folder", "Name a file in it.")
+    if output.exists() and not overwrite:
+        remedy = "Pass another name, or --overwrite to replace it."
+        refuse("the output must not exist yet", f"{str(output)!r}", remedy)
+    if not output.parent.is_dir():
+        refuse("the output's folder must exist", f"{str(output.parent)!r}", "Make it first.")
 
 
 def render_run(
@@ -58,13 +69,7 @@ def render_run(
         RuntimeError: the output could not be written.
     """
     chosen = choose_device(device)
-    if output.is_dir():
-        refuse("the output must be a file", f"{str(output)!r}, a folder", "Name a file in it.")
-    if output.exists() and not overwrite:
-        remedy = "Pass another name, or --overwrite to replace it."
-        refuse("the output must not exist yet", f"{str(output)!r}", remedy)
-    if not output.parent.is_dir():
-        refuse("the output's folder must exist", f"{str(output.parent)!r}", "Make it first.")
+    check_output(output, overwrite)
     field, settings = open_model(run, str(chosen))
     task: Any = task_of_run(settings)
     task.render(field, settings["input"], output, {"size": size, "progress": progress}, say)

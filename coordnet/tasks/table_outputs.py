@@ -99,17 +99,8 @@ def render_table(
     columns = [(name, values[:, i]) for i, name in enumerate(settings.y_names)]
     with writing(output):
         _write_columns(output, settings.x_name, x, settings.time, columns)
-    where = "from {} to {}".format(*_ends(settings))
-    say(f"wrote {readable(output)}: {plural(number, 'position')} {where}")
-
-
-def _ends(settings: TableSettings) -> list[str]:
-    """Return the ends of the fitted range as text."""
-    ends = np.array([settings.low, settings.high])
-    if settings.time.dated:
-        return settings.time.texts(ends)
-    unit = f" {settings.time.unit}" if settings.time.unit else ""
-    return [f"{end:.10g}{unit}" for end in ends]
+    low, high = settings.ends()
+    say(f"wrote {readable(output)}: {plural(number, 'position')} from {low} to {high}")
 
 
 def _write_columns(

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..datasets import TimeAxis
 from ..errors import refuse
 
@@ -42,6 +44,13 @@ class TableSettings:
     def repeats(self) -> bool:
         """Whether the fit goes on by repeating itself."""
         return bool(self.periods) and not self.trend
+
+    def ends(self) -> list[str]:
+        """Return the ends of the fitted range as text, dates where they are dates."""
+        if self.time.dated:
+            return self.time.texts(np.array([self.low, self.high]))
+        unit = f" {self.time.unit}" if self.time.unit else ""
+        return [f"{end:.10g}{unit}" for end in (self.low, self.high)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values."""

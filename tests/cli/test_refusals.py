@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 import coordnet as cn
 from coordnet.encodings import ENCODINGS
 
-COMMANDS = ("fit", "render", "evaluate", "info")
+COMMANDS = ("fit", "render", "predict", "evaluate", "info")
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,12 @@ def test_files_that_are_no_models(refused, fitted, command, make):
     folder = Path("bad")
     folder.mkdir()
     make(folder / "model.safetensors")
-    rest = {"render": ["-o", "r.png"], "evaluate": [fitted / "noise.png"], "info": []}[command]
+    rest = {
+        "render": ["-o", "r.png"],
+        "predict": ["times.csv"],
+        "evaluate": [fitted / "noise.png"],
+        "info": [],
+    }[command]
     for run in (folder, folder / "model.safetensors"):
         refused(command, run, *rest, words=["bad/model.safetensors"])
     assert not Path("sprung").exists()

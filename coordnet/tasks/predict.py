@@ -1,0 +1,186 @@
+"""Predictions of a fitted table at given times."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from ..datasets import TextTable
+from ..datasets.cells import NumberReader
+from ..datasets.delimited import mend_name, quoted
+from ..datasets.header import find_column
+from ..datasets.positions import PositionReader, positions_on
+from ..errors import refuse
+from ..files import atomic
+from ..training import choose_device
+from .render import check_output, task_of_run
+from .run_folder import open_model, writing
+from .sentences import plural, readable
+from .table import TableTask
+from .table_outputs import values_at
+from .table_settings import TableSettings
+from .task import Say
+
+__all__ = ["predict_run"]
+
+
+def predict_run(
+    run: str | os.PathLike[str],
+    times: Any,
+    output: Path | TextIO | None = None,
+    *,
+    x: str | None = None,
+    unit: str | None = None,
+    device: str = "auto",
+    overwrite: bool = False,
+    say: Say = print,
+) -> np.ndarray:
+    """Predict the values of a fitted table at given times, in their order, repeated ones too.
+
+    Times are what the table's were: dates in ISO 8601, with an offset from UTC or none, or
+    numbers in the same unit. ``unit`` states another for numbers; where the table has dates, they
+    then count from its origin.
+
+    The output holds every row of the file, its cells as they stand there, in the file's own
+    delimiter and decimal sign (tabs where it has blanks; a header where it has none), and behind
+    them a column ``NAME fit`` for each value. A row without a time keeps empty cells there.
+
+    Args:
+        run: the run folder, or its model file.
+        times: a path of a table with the column of times, or an array of numbers, of
+            `numpy.datetime64` or of text.
+        output: the CSV file to write, or an open text file; None writes nothing.
+        x: the column of times by name or place; by default the one of the fitted table's name, or
+            the only one of a file without a header.
+        unit: the unit of times that are numbers, where it is not the run's.
+        device: "auto" or a torch device.
+        overwrite: whether an existing file may be replaced.
+        say: takes sentences for the console.
+
+    Returns:
+        float64 (N, D), a row for each of the times, NaN where a time is missing.
+
+    Raises:
+        InputError: no such run, or one of another kind; a file without that column, or that
+            cannot be read; times that do not belong to the run; an output that exists.
+        RuntimeError: the output could not be written.
+
+    Example:
+        >>> predict_run("runs/temperatures", [0.0, 0.5, 24.0])
+    """
+    chosen = str(choose_device(device))
+    if isinstance(output, Path):
+        check_output(output, overwrite)
+    field, found = open_model(run, chosen)
+    if task_of_run(found) is not TableTask:
+        remedy = "coordnet render writes a picture at any size."
+        refuse("predictions are made by the run of a table", f"one of kind {found['task']}", remedy)
+    about = TableSettings.from_dict(found["input"])
+    if field.out_dim != len(about.y_names) or field.in_dim != 1:
+        got = f"{field.in_dim} coordinates and {field.out_dim} values"
+        refuse(f"the run must give {len(about.y_names)} values of 1 position", got, "Fit again.")
+    if not isinstance(times, (str, os.PathLike)):
+        if output is not None:
+            refuse("an output takes a file of times", "an array", "Pass output=None.")
+        at = positions_on(about.time, times, unit)
+        return values_at(field, at) if len(at) else np.empty((0, field.out_dim))
+
+    text, at, missing, decimal = _read_times(Path(times), about, x, unit, say)
+    values = np.full((len(missing), field.out_dim), np.nan)
+    if len(at):
+        values[~missing] = values_at(field, at)
+        _say_beyond(at, about, say)
+    if missing.any():
+        say(f"note: {plural(int(missing.sum()), 'row')} without a time, left empty")
+    if output is not None:
+        names = _distinct(text.names, [f"{name} fit" for name in about.y_names])
+        lines = _lines(text, names, values, decimal)
+        if isinstance(output, Path):
+            with writing(output), atomic(output) as file:
+                for each in lines:
+                    file.write(each.encode())
+            say(f"wrote {readable(output)}: {plural(len(values), 'row')}")
+        else:
+            for each in lines:
+                output.write(each)
+    return values
+
+
+def _read_times(
+    path: Path, about: TableSettings, x: str | None, unit: str | None, say: Say
+) -> tuple[TextTable, np.ndarray, np.ndarray, str]:
+    """Return the file, its times on the run's axis, which rows have none, and the decimal sign."""
+    text = TextTable(path, single=True)
+    if not text.has_header and len(text.names) == 1:
+        text.names[0] = about.x_name
+    else:
+        for note in text.notes:
+            say(f"note: {note}")
+    if not text.sample:
+        refuse(f"there must be at least one time: {str(path)!r}", "none", "Add rows.")
+    place = find_column(path, text.names, about.x_name if x is None else x, "the time")
+    numbers = NumberReader(path, text.form)
+    cells = [row[place] for _, row in text.sample]
+    reader = PositionReader(path, text.names[place], cells, numbers, unit=unit, axis=about.time)
+    kept: list[np.ndarray] = []
+    missing: list[np.ndarray] = []
+    for block in text.blocks():
+        lines = [line for line, _ in block]
+        found, gone = reader.column([row[place] for _, row in block], lines)
+        kept.append(found[~gone])
+        missing.append(gone)
+    notes: list[str] = []
+    at, _ = reader.resolve(np.concatenate(kept), notes)
+    if note := numbers.note():
+        notes.append(note)
+    for note in notes:
+        say(f"note: {note}")
+    return text, at, np.concatenate(missing), "," if numbers.decimal_commas else "."
+
+
+def _say_beyond(at: np.ndarray, about: TableSettings, say: Say) -> None:
+    """Say how many times lie beyond the data, where the fit does not go on by repeating."""
+    beyond = int(((at < about.low) | (at > about.high)).sum())
+    if beyond and not about.repeats:
+        low, high = about.ends()
+        how = "the trend goes on about straight" if about.trend else "the fit knows nothing there"
+        say(f"note: {beyond:,} of {plural(len(at), 'time')} beyond {low} to {high}: {how}")
+
+
+def _distinct(names: list[str], more: list[str]) -> list[str]:
+    """Return the names with more of them, none twice."""
+    found = list(names)
+    for name in more:
+        while name in found:
+            name += "'"
+        found.append(name)
+    return found
+
+
+def _lines(text: TextTable, names: list[str], values: np.ndarray, decimal: str) -> Iterator[str]:
+    """Yield the header, then the rows with their predictions, in pieces of some thousand lines."""
+    mark = "\t" if text.form.delimiter == " " else text.form.delimiter
+    yield mark.join(map(quoted, names)) + "\n"
+    done = 0
+    for block in text.blocks():
+        some = values[done : done + len(block)].tolist()
+        done += len(block)
+        if len(some) < len(block):
+            break
+        yield "".join(
+            mark.join([*(quoted(mend_name(cell)[0]) for cell in cells), *_numbers(row, decimal)])
+            + "\n"
+            for (_, cells), row in zip(block, some, strict=True)
+        )
+    if done != len(values):
+        got = f"{done} rows, then {len(values)}"
+        refuse("the file of times must not change while it is read", got, "Try again.")
+
+
+def _numbers(row: list[float], decimal: str) -> list[str]:
+    """Return predictions as cells, empty where there are none."""
+    return ["" if number != number else repr(number).replace(".", decimal) for number in row]
