@@ -34,9 +34,9 @@ def separate(
 
     Returns:
         ``lines(rows)``, the output for whole rows, shape ``(number of rows · W, out_dim)``; None
-        unless the encoding is an axis-aligned ladder and the network an `MLP`.
+        unless the encoding is an axis-aligned ladder and the network an `MLP` without a skip.
     """
-    if not isinstance(network, MLP) or network.num_hidden_layers < 1:
+    if not isinstance(network, MLP) or network.num_hidden_layers < 1 or network.skip:
         return None
     if not isinstance(encoding, FourierFeatures) or not encoding.axis_aligned:
         return None

@@ -224,3 +224,27 @@ def test_what_is_no_spec_of_a_network(spec):
 def test_an_unknown_name_lists_the_table():
     with pytest.raises(InputError, match="mlp"):
         build_network({"name": "no such"})
+
+
+def test_a_skip_puts_the_features_in_again():
+    network = MLP(3, 2, hidden_dim=5, num_hidden_layers=3, skip=2, seed=0)
+    assert [tuple(layer.weight.shape) for layer in network.layers] == [
+        (5, 3),
+        (5, 5),
+        (5, 8),
+        (2, 5),
+    ]
+    x = torch.randn(4, 3)
+    first, second, third, last = network.layers
+    hidden = torch.relu(second(torch.relu(first(x))))
+    hidden = torch.relu(third(torch.cat([hidden, x], -1)))
+    torch.testing.assert_close(network(x), last(hidden), atol=0, rtol=0)
+    spec = network.spec()
+    assert spec["skip"] == 2
+    again = build_network(spec)
+    again.load_state_dict(network.state_dict())
+    torch.testing.assert_close(again(x), network(x), atol=0, rtol=0)
+    # before the last layer, too
+    assert MLP(3, 2, 5, 1, skip=1).layers[1].weight.shape == (2, 8)
+    with pytest.raises(InputError, match="skip"):
+        MLP(3, 2, 5, 2, skip=3)
