@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .._lazy import attributes
 
 if TYPE_CHECKING:
+    from .checkpoint import Checkpoint
     from .config import FitConfig
     from .fitting import fit, minimise
     from .linear import fit_linear
@@ -15,11 +16,14 @@ if TYPE_CHECKING:
     from .result import FitResult, HistoryPoint, NonFiniteLossError
     from .runtime import choose_device, choose_precision
     from .samples import Samples, TensorSamples
+    from .solving import LeastSquares, least_squares
 
 __all__ = [
+    "Checkpoint",
     "FitConfig",
     "FitResult",
     "HistoryPoint",
+    "LeastSquares",
     "NonFiniteLossError",
     "Objective",
     "PixelSamples",
@@ -29,12 +33,14 @@ __all__ = [
     "choose_precision",
     "fit",
     "fit_linear",
+    "least_squares",
     "minimise",
 ]
 
 __getattr__ = attributes(
     __name__,
     {
+        "Checkpoint": "checkpoint",
         "FitConfig": "config",
         "fit": "fitting",
         "minimise": "fitting",
@@ -46,6 +52,8 @@ __getattr__ = attributes(
         "TensorSamples": "samples",
         "HistoryPoint": "result",
         "NonFiniteLossError": "result",
+        "LeastSquares": "solving",
+        "least_squares": "solving",
         "choose_device": "runtime",
         "choose_precision": "runtime",
     },

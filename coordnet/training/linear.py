@@ -8,14 +8,17 @@ from torch import Tensor, nn
 from ..errors import refuse
 from ..field import Field
 from .samples import check_samples
+from .solving import check_weights, least_squares
 
 __all__ = ["fit_linear"]
 
 
-def fit_linear(field: Field, coordinates: Tensor, values: Tensor) -> Field:
+def fit_linear(
+    field: Field, coordinates: Tensor, values: Tensor, weights: Tensor | None = None
+) -> Field:
     """Set a linear head to the least-squares optimum, in place, and return the field.
 
-    Solves min ‖[1, features] c - values‖² in float64 by singular values; where the features
+    Solves min Σ w (values - [1, features] c)² in float64 by `least_squares`; where the features
     are linearly dependent on the samples (k above Nyquist) the shortest c is taken. Cast the
     field to float64 (``field.double()``) to keep the optimum's digits.
 
@@ -23,6 +26,7 @@ def fit_linear(field: Field, coordinates: Tensor, values: Tensor) -> Field:
         field: a field whose network is one linear layer: ``MLP(…, num_hidden_layers=0)``.
         coordinates: shape ``(..., in_dim)``.
         values: shape ``(..., out_dim)``.
+        weights: of the squared errors, one number a sample; None weighs all alike.
 
     Raises:
         InputError: another network, or samples that `fit` would refuse.
@@ -36,6 +40,8 @@ def fit_linear(field: Field, coordinates: Tensor, values: Tensor) -> Field:
         )
     head = layers[0]
     x, y = check_samples(field, coordinates, values)
+    if weights is not None:
+        weights = check_weights(weights.reshape(-1), len(x))
     field.prepare(x, y)
     home = field.value_mean.device
     with torch.no_grad():
@@ -43,7 +49,7 @@ def fit_linear(field: Field, coordinates: Tensor, values: Tensor) -> Field:
         mean, std = field.value_mean.cpu(), field.value_std.cpu()
         target = (y.cpu().to(torch.float64) - mean) / std
         design = torch.cat([torch.ones_like(features[:, :1]), features], 1)
-        solution = torch.linalg.lstsq(design, target, driver="gelsd").solution
+        solution = least_squares(design, target, weights).solution
         head.bias.copy_(solution[0])
         head.weight.copy_(solution[1:].T)
     return field

@@ -181,3 +181,28 @@ def test_global_state_is_left_alone():
     state = torch.get_rng_state()
     fit_linear(field, circle(9), circle(9))
     assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("out_dim", [1, 2])
+def test_a_whole_weight_stands_for_as_many_samples(out_dim):
+    """And a weight of 0 for none."""
+    x, y = draw(40, 1), draw(40, out_dim, seed=1)
+    times = torch.arange(40) % 4
+    weighted, repeated = (linear(FourierFeatures(1, k=3), out_dim) for _ in range(2))
+    for field in (weighted, repeated):
+        field.set_values(torch.zeros(()), torch.ones(()))
+    fit_linear(weighted, x, y, times)
+    fit_linear(repeated, x.repeat_interleave(times, 0), y.repeat_interleave(times, 0))
+    torch.testing.assert_close(
+        weighted.network.layers[0].weight, repeated.network.layers[0].weight, rtol=0, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    "weights", [torch.ones(4), -torch.ones(5), torch.zeros(5), torch.full((5,), math.nan)]
+)
+def test_weights_that_are_none(weights):
+    field = linear(FourierFeatures(1, k=1))
+    with pytest.raises(InputError, match="weights"):
+        fit_linear(field, circle(5), draw(5, 1), weights)
+    assert not field.standardised
