@@ -19,8 +19,8 @@ _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _FIRST, _LAST = 1 - _EPOCH, datetime.date.max.toordinal() - _EPOCH
 
 _DATE = r"(\d{4})-(\d{2})(?:-(\d{2}))?"
-_CLOCK = r"(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?(?:\s?([Zz]|[+-]\d{2}(?::?\d{2})?))?"
-_STAMP = re.compile(rf"{_DATE}(?:(?:[Tt]|\s)\s*{_CLOCK})?", re.ASCII)
+_CLOCK = r"(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?(?: ?([Zz]|[+-]\d{2}(?::?\d{2})?))?"
+_STAMP = re.compile(rf"{_DATE}(?:(?:[Tt]| +){_CLOCK})?", re.ASCII)
 _IS_DATE, _IS_CLOCK = re.compile(_DATE, re.ASCII), re.compile(_CLOCK, re.ASCII)
 # Wide on purpose: a column of 31.12.2010 is one of dates, to be refused by name.
 _DATED = re.compile(

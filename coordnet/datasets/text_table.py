@@ -55,7 +55,7 @@ class TextTable:
             return
         line, first = rows[0]
         self._date_at = _date_column(rows)
-        self._width = len(first if self._date_at is None else rows[-1][1])
+        self._width = len(first if self._date_at is None else rows[min(1, len(rows) - 1)][1])
         head = first if len(first) < self._width else self._joined(first)
         rows = [(line, head), *self._checked(rows[1:])]
         self.names, self.sample = take_header(rows, self.notes)
@@ -104,8 +104,9 @@ def _date_column(rows: list[Row]) -> int | None:
     """Return the place of a column of dates that stands right before one of times of day."""
     below = [cells for _, cells in rows[1:] or rows]
     width = len(below[0])
-    if any(len(cells) != width for cells in below) or len(rows[0][1]) not in (width - 1, width):
+    if len(rows[0][1]) not in (width - 1, width):
         return None
+    below = [cells for cells in below if len(cells) == width]
     for j in range(width - 1):
         pairs = [cells[j : j + 2] for cells in below]
         full = [pair for pair in pairs if not any(map(is_missing, pair))]

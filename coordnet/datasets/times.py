@@ -174,6 +174,7 @@ def choose_axis(stamps: np.ndarray, aware: bool, unit: str | None) -> TimeAxis:
 def _usual_unit(stamps: np.ndarray) -> str:
     if not stamps[:, 1].any():
         return "d"
-    seconds = np.unique(stamps[:, 0] * 86_400.0 + stamps[:, 1] / 1e9)
+    days = stamps[:, 0] - stamps[:, 0].min()
+    seconds = np.unique(days * 86_400.0 + stamps[:, 1] / 1e9)
     gap = float(np.median(np.diff(seconds))) if len(seconds) > 1 else math.inf
     return "d" if gap >= 86_400 else "h" if gap >= 60 else "s"
