@@ -6,21 +6,26 @@ import contextlib
 import json
 import math
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-__all__ = ["atomic", "json_values", "write_atomic", "write_json"]
+__all__ = ["atomic", "json_values", "leftovers", "write_atomic", "write_json"]
+
+_LEFTOVER = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")
 
 
 @contextlib.contextmanager
 def atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file beside ``path`` to write to; at the end flush it to disk and rename it.
 
-    A reader, or a crash at any moment, finds the old file or the new one, never a part. A device
-    or a pipe (/dev/null, /dev/stdout) cannot be replaced by a file: it is written to directly.
+    A reader, or a crash at any moment, finds the old file or the new one, never a part; once
+    the block has ended, a loss of power finds the new one. A device or a pipe (/dev/null,
+    /dev/stdout) cannot be replaced by a file: it is written to directly. A process that is
+    killed while it writes leaves the file beside; `leftovers` finds it.
 
     Raises:
         OSError: the folder cannot be written to, or the disk is full; nothing is left behind.
@@ -39,6 +44,7 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, target)
+        _flush_folder(target.parent)
     except BaseException as error:
         if isinstance(error, OSError) and error.filename == str(beside):
             error.filename = str(path)  # what was asked for, not the file beside it
@@ -46,6 +52,28 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             beside.unlink()
         raise
+
+
+def _flush_folder(folder: Path) -> None:
+    """Flush the names in a folder to disk, where the system can: the file is whole already."""
+    with contextlib.suppress(OSError):
+        entry = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(entry)
+        finally:
+            os.close(entry)
+
+
+def leftovers(folder: str | os.PathLike[str]) -> Iterator[tuple[Path, str]]:
+    """Yield the files that `atomic` did not come to rename, with the names they were to get.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    for path in Path(folder).iterdir():
+        match = _LEFTOVER.fullmatch(path.name)
+        if match is not None and path.is_file() and not path.is_symlink():
+            yield path, match[1]
 
 
 def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:

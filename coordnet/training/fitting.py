@@ -10,9 +10,12 @@ from torch import Tensor, nn
 from ..errors import refuse
 from ..field import Field
 from ..memory import keep_freed_memory
+from .checkpoint import Checkpoint, Keeper, load_module
+from .checkpoint_file import read_checkpoint
 from .config import FitConfig
 from .loop import Loop
 from .objective import Objective, Regression
+from .progress import Say
 from .result import FitResult
 from .runtime import choose_device
 from .samples import Samples, TensorSamples, check_samples
@@ -28,6 +31,8 @@ def fit(
     *,
     weights: Tensor | None = None,
     stop: Callable[[], bool] | None = None,
+    checkpoint: Checkpoint | None = None,
+    say: Say | None = None,
 ) -> FitResult:
     """Fit ``module`` to samples by least squares, in place.
 
@@ -49,11 +54,16 @@ def fit(
         weights: of the squared errors, ``(N,)`` or ``(N, out_dim)``; None with `Samples`. PSNR
             and RMSE stay unweighted.
         stop: asked before every step; the fit ends where it says True.
+        checkpoint: where the state of the fit is kept, and may be gone on from.
+        say: takes sentences on what happens on the way; None gives those that warn, of memory
+            that ran out or a checkpoint that could not be written, as a `RuntimeWarning`.
 
     Raises:
-        InputError: samples that do not fit the module, or are not finite; nothing to train.
+        InputError: samples that do not fit the module, or are not finite; nothing to train; a
+            checkpoint of another fit.
         NonFiniteLossError: the loss became infinite or NaN; the module then holds the last
             good parameters.
+        RuntimeError: memory ran out, and smaller blocks did not help.
 
     Example:
         >>> result = fit(field, x, y, FitConfig(steps=500))
@@ -72,7 +82,12 @@ def fit(
     if isinstance(module, Field):
         samples.prepare(module)
     module.to(device)
-    return minimise(Regression(module, samples.to(device), config, device), config, start, stop)
+    if checkpoint is not None and checkpoint.found:
+        # before the features of an encoding are worked out once
+        with read_checkpoint(checkpoint.path) as file:
+            load_module(module, file)
+    objective = Regression(module, samples.to(device), config, device)
+    return minimise(objective, config, start, stop, checkpoint=checkpoint, say=say)
 
 
 def minimise(
@@ -80,6 +95,8 @@ def minimise(
     config: FitConfig,
     start: float | None = None,
     stop: Callable[[], bool] | None = None,
+    checkpoint: Checkpoint | None = None,
+    say: Say | None = None,
 ) -> FitResult:
     """Lower an objective of your own as `fit` lowers the error at samples.
 
@@ -88,15 +105,20 @@ def minimise(
         config: the settings.
         start: `time.perf_counter` where the seconds of the budget begin; None for now.
         stop: asked before every step; the fit ends where it says True.
+        checkpoint: where the state of the fit is kept, and may be gone on from.
+        say: takes sentences on what happens on the way, as in `fit`.
 
     Raises:
-        InputError: nothing to train.
+        InputError: nothing to train; a checkpoint of another fit.
         NonFiniteLossError: the loss became infinite or NaN; the module then holds the last
             good parameters.
+        RuntimeError: memory ran out, and smaller blocks did not help.
     """
     module = objective.module
     require_trainable(module)
-    loop = Loop(objective, config, time.perf_counter() if start is None else start)
+    start = time.perf_counter() if start is None else start
+    keeper = None if checkpoint is None else Keeper(checkpoint, say)
+    loop = Loop(objective, config, start, keeper, say)
     modes = [(part, part.training) for part in module.modules()]
     module.train()
     try:

@@ -5,19 +5,24 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from ..metrics import psnr_from_mse
+from .blocks import in_blocks, ran_out_of_memory
+from .checkpoint import Keeper
 from .config import FitConfig
 from .objective import Objective
 from .optimizers import Optimizer, schedule
-from .progress import Bar
+from .progress import Bar, Say
 from .result import FitResult, HistoryPoint, NonFiniteLossError
-from .samples import shuffled
+from .samples import Shuffler
 
 __all__ = ["Loop"]
+
+T = TypeVar("T")
 
 _SNAPSHOT_EVERY = 100
 _CUDA_READ_EVERY = 20
@@ -30,18 +35,36 @@ class Loop:
         objective: what is lowered, on its device.
         config: the settings.
         start: `time.perf_counter` when the fit was called.
+        keeper: writes checkpoints, and may hold one to go on from.
+        say: takes sentences for the user.
     """
 
-    def __init__(self, objective: Objective, config: FitConfig, start: float) -> None:
+    def __init__(
+        self,
+        objective: Objective,
+        config: FitConfig,
+        start: float,
+        keeper: Keeper | None = None,
+        say: Say | None = None,
+    ) -> None:
+        self.keeper, self.say = keeper, say
         self.objective, self.config, self.start = objective, config, start
         self.module, self.device = objective.module, objective.device
         self.optimizer = Optimizer(self.module, config)
         self.batch_size = min(config.batch_size or 4096, len(objective))
+        generator = torch.Generator().manual_seed(config.seed)
+        self.shuffler = Shuffler(len(objective), self.batch_size, generator)
+        self.taken = 0
+        # losses that are still on the device
+        self.pending: list[Tensor] = []
         self.losses: list[float] = []
         self.history: list[HistoryPoint] = []
         # loss and mean square error of the steps since the last point of the history
         self.window: list[tuple[float, float]] = []
-        self.good = self.snapshot(0)
+        # the newest snapshot is good once the loss it gives is read and finite
+        self.good = self.fresh = self.snapshot(0)
+        if keeper is not None:
+            keeper.begin(self)
 
     def seconds(self) -> float:
         """Return the seconds since the fit was called."""
@@ -59,31 +82,31 @@ class Loop:
     def run(self, stop: Callable[[], bool] | None) -> str:
         """Take steps until a budget is spent; return which one."""
         config = self.config
-        generator = torch.Generator().manual_seed(config.seed)
-        batches = shuffled(len(self.objective), self.batch_size, generator)
         read_every = 1 if self.device.type == "cpu" else _CUDA_READ_EVERY
-        pending: list[Tensor] = []
-        step = 0
-        snapshot = self.good
         label = f"fit on {self.device.type} in {self.objective.precision}"
         with Bar(config, label) as bar:
             while True:
+                step = self.taken
                 spent = self.progress(step)
                 reason = self.reason_to_stop(step, spent, stop)
                 if reason is not None:
                     break
                 if step % _SNAPSHOT_EVERY == 0:
-                    snapshot = self.snapshot(step)
+                    self.fresh = self.snapshot(step)
                 self.objective.before(step)
-                pending.append(self.step(next(batches), schedule(config, step, spent)))
-                step += 1
+                self.pending.append(self.step(next(self.shuffler), schedule(config, step, spent)))
+                self.taken = step = step + 1
                 if step % read_every == 0 or step % config.log_every == 0:
-                    self.read(pending)
-                    self.good = snapshot
+                    self.read()
                 if step % config.log_every == 0:
                     point = self.log(step)
                     bar.show(point, self.objective.status())
-            self.read(pending)
+                if self.keeper is not None and self.keeper.due(self):
+                    self.read()
+                    self.keeper.save(self)
+            self.read()
+            if self.keeper is not None:
+                self.keeper.end(self, reason == "stopped")
             if step and (not self.history or self.history[-1].step != step):
                 point = self.log(step)
                 bar.show(point, self.objective.status())
@@ -103,7 +126,7 @@ class Loop:
             and self.history
             and self.history[-1].step == step
             and self.history[-1].psnr >= config.target_psnr - 0.5
-            and self.objective.evaluate()[0] >= config.target_psnr
+            and self.evaluate()[0] >= config.target_psnr
         ):
             return "target"
         return None
@@ -112,6 +135,16 @@ class Loop:
         """Take one step; return the loss and the mean square error, on the device."""
         if indices is not None:
             indices = indices.to(self.device, non_blocking=True)
+
+        def work() -> Tensor:
+            return self.add_gradients(indices)
+
+        total = self.in_blocks(work)
+        self.optimizer.step(rate)
+        return total
+
+    def add_gradients(self, indices: Tensor | None) -> Tensor:
+        """Add up the gradients of a batch; return its loss and its mean square error."""
         rows, block = self.batch_size, self.objective.block
         total: Tensor | None = None
         for first in range(0, rows, block):
@@ -120,22 +153,38 @@ class Loop:
             loss.backward()
             found = torch.stack([loss.detach(), error.to(loss.dtype)])
             total = found if total is None else total + found
-        self.optimizer.step(rate)
         assert total is not None
         return total
 
-    def read(self, pending: list[Tensor]) -> None:
+    def in_blocks(self, work: Callable[[], T]) -> T:
+        """Do work on batches; where memory runs out do it in smaller blocks, or keep the fit."""
+        rows, discard = self.batch_size, self.optimizer.drop_gradients
+        try:
+            return in_blocks(self.objective, rows, work, discard, self.say)
+        except RuntimeError as error:
+            # between two steps all that was fitted so far is whole
+            if self.keeper is not None and ran_out_of_memory(error):
+                self.read()
+                self.keeper.end(self, stopped=True)
+            raise
+
+    def evaluate(self) -> tuple[float, float]:
+        """Return PSNR and RMSE over all items."""
+        return self.in_blocks(self.objective.evaluate)
+
+    def read(self) -> None:
         """Fetch losses from the device; raise at the first that is not finite."""
-        if not pending:
+        if not self.pending:
             return
-        rows = torch.stack(pending).tolist()
-        pending.clear()
+        rows = torch.stack(self.pending).tolist()
+        self.pending.clear()
         for loss, error in rows:
             self.losses.append(loss)
             if not math.isfinite(loss):
                 self.restore()
                 raise NonFiniteLossError(len(self.losses), self.good[0], self.config.learning_rate)
             self.window.append((loss, error))
+        self.good = self.fresh
 
     def snapshot(self, step: int) -> tuple[int, list[Tensor]]:
         """The state after ``step`` steps; good once the loss it gives is finite."""
@@ -161,7 +210,7 @@ class Loop:
 
     def result(self, reason: str) -> FitResult:
         """Measure the fit and return what there is to say of it."""
-        psnr, rmse = self.objective.evaluate() if self.config.evaluate else (math.nan, math.nan)
+        psnr, rmse = self.evaluate() if self.config.evaluate else (math.nan, math.nan)
         if self.config.evaluate and not math.isfinite(rmse):
             # the last step spoilt what no later loss could tell
             self.restore()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
@@ -30,7 +31,7 @@ class Objective(ABC):
         device: where it runs.
         precision: "bf16" for autocast, or the dtype of the parameters.
         peak: the peak of the PSNR.
-        block: most items that `losses` is asked for at once.
+        block: most items that `losses` is asked for at once; where memory runs out it is halved.
         values: number of values in an item.
     """
 
@@ -68,6 +69,23 @@ class Objective(ABC):
     def status(self) -> str:
         """Return a few words for the progress bar."""
         return ""
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return what a checkpoint must hold besides the module's tensors, by name.
+
+        Random generators (``get_state()``), counters as tensors of one number, grids that are
+        no buffers of the module: all that later losses follow from.
+        """
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from what `state_dict` returned; the tensors are on the CPU.
+
+        Raises:
+            ValueError: where it is no such state: it may come from a damaged file.
+        """
+        if state:
+            raise ValueError(f"{min(state)} is not known here")
 
     def autocast(self) -> contextlib.AbstractContextManager[object]:
         """Return the context of the forward pass."""

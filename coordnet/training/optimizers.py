@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +13,11 @@ from .config import FitConfig
 __all__ = ["Optimizer", "schedule"]
 
 _LEAST_SIDE = 32
+# what each keeps for a parameter, from its first step on
+_KEPT: dict[type[torch.optim.Optimizer], set[str]] = {
+    torch.optim.Muon: {"momentum_buffer"},
+    torch.optim.Adam: {"step", "exp_avg", "exp_avg_sq"},
+}
 
 
 def schedule(config: FitConfig, step: int, progress: float) -> float:
@@ -69,4 +75,45 @@ class Optimizer:
             for group in part.param_groups:
                 group["lr"] = self.rate * fraction
             part.step()
+        self.drop_gradients()
+
+    def drop_gradients(self) -> None:
+        """Forget the gradients."""
+        for part in self.parts:
             part.zero_grad(set_to_none=True)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return the moments, named ``part.parameter.moment``; no copies."""
+        return {
+            f"{i}.{number}.{name}": value
+            for i, part in enumerate(self.parts)
+            for number, state in part.state_dict()["state"].items()
+            for name, value in state.items()
+        }
+
+    def load_state_dict(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take over moments, which then belong to this optimiser.
+
+        Raises:
+            ValueError: moments of other parameters, or of another optimiser.
+        """
+        left = set(tensors)
+        for i, part in enumerate(self.parts):
+            found: dict[int, dict[str, Tensor]] = {}
+            parameters = [p for group in part.param_groups for p in group["params"]]
+            for number, parameter in enumerate(parameters):
+                names = {f"{i}.{number}.{name}" for name in _KEPT[type(part)]}
+                if not names & left:
+                    continue  # a parameter that no loss has reached
+                if not names <= left:
+                    raise ValueError(f"moments of parameter {number} are missing")
+                left -= names
+                found[number] = {name.rpartition(".")[2]: tensors[name] for name in names}
+                for name, value in found[number].items():
+                    shape = () if name == "step" else parameter.shape
+                    if value.shape != shape or not value.is_floating_point():
+                        raise ValueError(f"{name} of shape {tuple(value.shape)}, not {shape}")
+            groups = part.state_dict()["param_groups"]
+            part.load_state_dict({"state": found, "param_groups": groups})
+        if left:
+            raise ValueError(f"moments of no parameter: {min(left)}")

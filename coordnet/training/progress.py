@@ -1,8 +1,10 @@
-"""The bar of a fit."""
+"""What a fit says on its way: a bar, sentences, warnings."""
 
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Callable
 from types import TracebackType
 
 from tqdm.auto import tqdm
@@ -10,7 +12,17 @@ from tqdm.auto import tqdm
 from .config import FitConfig
 from .result import HistoryPoint
 
-__all__ = ["Bar"]
+__all__ = ["Bar", "Say", "warn"]
+
+Say = Callable[[str], object]
+
+
+def warn(say: Say | None, text: str) -> None:
+    """Say that something is likely to be wrong; where nobody listens, as a `RuntimeWarning`."""
+    if say is None:
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+    else:
+        say(f"warning: {text}")
 
 
 class Bar:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from ..constants import supports_float64
 from ..errors import refuse
 from ..field import Field
 
-__all__ = ["Batch", "Samples", "TensorSamples", "check_samples", "shuffled"]
+__all__ = ["Batch", "Samples", "Shuffler", "TensorSamples", "check_samples"]
 
 # sample numbers on the device, or a run of samples
 Batch = Tensor | slice
@@ -166,21 +166,66 @@ def _checked_weights(weights: Tensor, values: Tensor) -> Tensor:
     return exact.reshape(len(values), -1).to(torch.float32).to(values.device)
 
 
-def shuffled(number: int, size: int, generator: torch.Generator) -> Iterator[Tensor | None]:
-    """Yield index batches for ever: every sample once an epoch, in a fresh order.
+class Shuffler(Iterator[Tensor | None]):
+    """Index batches for ever: every sample once an epoch, in a fresh order.
 
     The end of an epoch is filled up from the next, so that all batches are of one size. None
     stands for all samples in their order. Above 2^25 samples, whose order alone would take
     256 MB and which no fit sees twice, indices are drawn with replacement.
+
+    Args:
+        number: samples.
+        size: samples a batch.
+        generator: a CPU generator, which the shuffler alone may use.
     """
-    if size >= number:
-        while True:
-            yield None
-    while number > _MOST_SHUFFLED:
-        yield torch.randint(number, (size,), generator=generator, device="cpu")
-    rest = torch.empty(0, dtype=torch.int64, device="cpu")
-    while True:
-        order = torch.cat([rest, torch.randperm(number, generator=generator, device="cpu")])
-        full = len(order) // size * size
-        yield from order[:full].view(-1, size)
-        rest = order[full:]
+
+    def __init__(self, number: int, size: int, generator: torch.Generator) -> None:
+        self.number, self.size, self.generator = number, size, generator
+        # an epoch's order is known by the generator's state before it and what was left over
+        self._state = generator.get_state()
+        self._rest = self._order = torch.empty(0, dtype=torch.int64, device="cpu")
+        self._next = 0
+
+    def __next__(self) -> Tensor | None:
+        """Return the next batch, int64 on the CPU."""
+        if self.size >= self.number:
+            return None
+        if self.number > _MOST_SHUFFLED:
+            return torch.randint(self.number, (self.size,), generator=self.generator, device="cpu")
+        if self._next + self.size > len(self._order):
+            self._rest = self._order[self._next :].clone()
+            self._shuffle()
+        first, self._next = self._next, self._next + self.size
+        return self._order[first : self._next]
+
+    def _shuffle(self) -> None:
+        self._state = self.generator.get_state()
+        order = torch.randperm(self.number, generator=self.generator, device="cpu")
+        self._order, self._next = torch.cat([self._rest, order]), 0
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return what the next batches follow from: a few kilobytes, however many samples."""
+        drawn = self.number > _MOST_SHUFFLED
+        return {
+            "generator": self.generator.get_state() if drawn else self._state,
+            "rest": self._rest,
+            "position": torch.tensor(self._next, device="cpu"),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Go on where another shuffler of as many samples and as large batches was.
+
+        Raises:
+            ValueError: no state of such a shuffler.
+        """
+        rest, position = state["rest"], int(state["position"])
+        sound = rest.dtype == torch.int64 and rest.ndim == 1 and len(rest) < self.size
+        if not sound or bool(((rest < 0) | (rest >= self.number)).any()):
+            raise ValueError("the samples left over are none of these samples")
+        if not 0 <= position <= self.number + len(rest) or position % self.size:
+            raise ValueError(f"no batch begins at sample {position} of an epoch")
+        self.generator.set_state(state["generator"])
+        self._state, self._rest, self._order, self._next = state["generator"], rest, rest[:0], 0
+        if position:
+            self._shuffle()
+            self._next = position

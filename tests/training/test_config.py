@@ -12,7 +12,7 @@ from coordnet import MLP, Field, FitConfig, FourierFeatures, InputError, fit
 from coordnet.training import choose_device, choose_precision
 from coordnet.training.optimizers import Optimizer, schedule
 from coordnet.training.runtime import fast_bf16
-from coordnet.training.samples import shuffled
+from coordnet.training.samples import Shuffler
 
 BAD = [
     *[(name, value) for name in ("steps", "batch_size") for value in (0, -1, 2.0, True, "5")],
@@ -83,7 +83,7 @@ def test_the_schedule_rises_then_falls_to_its_end():
 class TestBatches:
     @pytest.mark.parametrize(("number", "size"), [(12, 4), (10, 3), (7, 5), (1001, 1000), (5, 1)])
     def test_every_sample_once_an_epoch(self, number, size):
-        batches = shuffled(number, size, torch.Generator().manual_seed(0))
+        batches = Shuffler(number, size, torch.Generator().manual_seed(0))
         epochs = 6
         drawn = torch.cat([next(batches) for _ in range(math.ceil(epochs * number / size))])
         for epoch in range(epochs):
@@ -91,7 +91,7 @@ class TestBatches:
             assert seen.sort().values.tolist() == list(range(number))
 
     def test_batches_are_of_one_size_and_shuffled_afresh(self):
-        batches = shuffled(100, 30, torch.Generator().manual_seed(0))
+        batches = Shuffler(100, 30, torch.Generator().manual_seed(0))
         drawn = [next(batches) for _ in range(20)]
         assert {len(batch) for batch in drawn} == {30}
         flat = torch.cat(drawn)
@@ -100,14 +100,14 @@ class TestBatches:
 
     def test_the_seed_decides(self):
         first, same, other = (
-            next(shuffled(100, 30, torch.Generator().manual_seed(seed))).tolist()
+            next(Shuffler(100, 30, torch.Generator().manual_seed(seed))).tolist()
             for seed in (0, 0, 1)
         )
         assert first == same != other
 
     @pytest.mark.parametrize("size", [5, 6, 100])
     def test_batches_as_large_as_the_data_take_all(self, size):
-        batches = shuffled(5, size, torch.Generator())
+        batches = Shuffler(5, size, torch.Generator())
         assert [next(batches) for _ in range(3)] == [None] * 3
 
 
