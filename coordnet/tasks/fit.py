@@ -16,7 +16,7 @@ from ..errors import refuse
 from ..field import Field
 from ..files import write_json
 from ..plotting import save_curve
-from ..training import FitResult, NonFiniteLossError, choose_device, choose_precision, fit
+from ..training import FitResult, NonFiniteLossError, choose_device, choose_precision
 from . import TASKS
 from .options import FitOptions
 from .run_folder import RunFolder, writing
@@ -41,13 +41,13 @@ def task_for(path: Path, options: FitOptions) -> Task:
     rule = "the input must be a file that can be read"
     if not path.exists():
         refuse(rule, f"{str(path)!r}, which does not exist", "Check the path.")
+    for task in TASKS.values():
+        if task.reads(path):
+            return task(path, options)
     if path.is_dir():
-        refuse(rule, f"{str(path)!r}, which is a folder", "Pass a picture or a table in it.")
+        refuse(rule, f"{str(path)!r}, a folder without a scene", "Pass a picture or a table in it.")
     if not path.is_file():
         refuse(rule, f"{str(path)!r}, which is no regular file", "Save it to a file first.")
-    for task in TASKS.values():
-        if path.suffix.lower() in task.suffixes:
-            return task(path, options)
     known = ", ".join(suffix for task in TASKS.values() for suffix in task.suffixes)
     got = f"{str(path)!r}, which ends in {path.suffix!r}" if path.suffix else f"{str(path)!r}"
     return refuse("the input's ending tells its kind", got, f"Known: {known}.")
@@ -93,7 +93,7 @@ def fit_file(
         say(f"  on {describe_machine(device)} in {precision}, {describe_training(config)}")
         settings = {"task": task.kind, "input": task.describe(), "options": options.given()}
         try:
-            result = fit(field, task.samples(), config=config, stop=stop)
+            result = task.fit(field, config, stop)
         except NonFiniteLossError as error:
             if folder.replaces and error.good_step == 0:
                 say(f"  the earlier run in {readable(folder.path)} is left as it was")

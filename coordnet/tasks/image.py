@@ -23,14 +23,14 @@ from .options import FitOptions
 from .presets import Recipe, recipe
 from .run_folder import RunFolder, writing
 from .sentences import plural, readable
-from .task import Say, Task, refuse_unused
+from .task import SampledTask, Say, refuse_unused
 
 __all__ = ["ImageTask"]
 
 _REPEATING = ("harmonic", "octave", "lattice", "gaussian", "hashgrid", "densegrid")
 
 
-class ImageTask(Task):
+class ImageTask(SampledTask):
     """A picture: coordinates (x, y) of pixel centres in the unit square, values in [0, 1]."""
 
     kind: ClassVar[str] = "image"

@@ -22,12 +22,12 @@ from .sentences import plural, readable
 from .table_encoding import build_encoding, default_harmonics
 from .table_outputs import render_table, values_at, write_table_outputs
 from .table_settings import TableSettings
-from .task import Say, Task, refuse_unused
+from .task import SampledTask, Say, refuse_unused
 
 __all__ = ["TableTask"]
 
 
-class TableTask(Task):
+class TableTask(SampledTask):
     """A table: coordinates are the float64 positions, values the other columns.
 
     Args:

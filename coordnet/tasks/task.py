@@ -12,12 +12,12 @@ from ..encodings import ENCODINGS, Encoding
 from ..errors import refuse
 from ..field import Field
 from ..networks import NETWORKS
-from ..training import FitConfig, Samples
+from ..training import FitConfig, FitResult, Samples, fit
 from .options import FitOptions
 from .presets import Recipe
 from .run_folder import RunFolder
 
-__all__ = ["Say", "Task", "build_ladder", "refuse_unused"]
+__all__ = ["SampledTask", "Say", "Task", "build_ladder", "refuse_unused"]
 
 Say = Callable[[str], object]
 
@@ -45,6 +45,11 @@ class Task(ABC):
     def __init__(self, path: Path, options: FitOptions) -> None: ...
 
     @classmethod
+    def reads(cls, path: Path) -> bool:
+        """Whether a path is of this kind, by its name."""
+        return path.is_file() and path.suffix.lower() in cls.suffixes
+
+    @classmethod
     def for_run(cls, path: Path, settings: dict[str, Any], options: FitOptions) -> Task:
         """Read a file as the one that a run was fitted to.
 
@@ -56,16 +61,8 @@ class Task(ABC):
         return cls(path, options)
 
     @abstractmethod
-    def samples(self) -> Samples:
-        """Return coordinates and values."""
-
-    @abstractmethod
     def recipe(self, options: FitOptions) -> Recipe:
         """Return the encoding, network and settings that the options ask for, or the default."""
-
-    def encoding(self, options: FitOptions, recipe: Recipe) -> Encoding:
-        """Build the encoding of the recipe."""
-        return build_ladder(recipe.encoding, 2, options, recipe.settings)
 
     def config(self, options: FitOptions, recipe: Recipe) -> FitConfig:
         """Return the settings of the fit."""
@@ -87,6 +84,28 @@ class Task(ABC):
         stand beside them.
         """
 
+    @abstractmethod
+    def field(self, options: FitOptions, recipe: Recipe) -> Any:
+        """Build the model that is fitted."""
+
+    @abstractmethod
+    def fit(
+        self, field: Any, config: FitConfig, stop: Callable[[], bool] | None = None
+    ) -> FitResult:
+        """Fit the model, in place."""
+
+
+class SampledTask(Task):
+    """A task whose input is samples: coordinates and values, which a field is fitted to."""
+
+    @abstractmethod
+    def samples(self) -> Samples:
+        """Return coordinates and values."""
+
+    def encoding(self, options: FitOptions, recipe: Recipe) -> Encoding:
+        """Build the encoding of the recipe."""
+        return build_ladder(recipe.encoding, 2, options, recipe.settings)
+
     def field(self, options: FitOptions, recipe: Recipe) -> Field:
         """Build the field, with the domain and the values' scale stated."""
         encoding = self.encoding(options, recipe)
@@ -101,6 +120,12 @@ class Task(ABC):
         field = Field(encoding, network)
         samples.prepare(field)
         return field
+
+    def fit(
+        self, field: Field, config: FitConfig, stop: Callable[[], bool] | None = None
+    ) -> FitResult:
+        """Fit the field to the samples."""
+        return fit(field, self.samples(), config=config, stop=stop)
 
 
 def build_ladder(name: str, in_dim: int, options: FitOptions, defaults: dict[str, Any]) -> Encoding:
