@@ -1,4 +1,4 @@
-"""Saved fields: one safetensors file that holds tensors, and the spec as JSON."""
+"""Saved models: one safetensors file that holds tensors, and the spec as JSON."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import torch
 from torch import nn
 
 from . import __version__
+from ._lazy import LazyTable
 from .errors import InputError, refuse
-from .field import Field
 from .files import json_values, write_atomic
 
 __all__ = ["load", "load_settings", "save"]
@@ -22,42 +22,38 @@ _FORMAT = 1
 _KEY = "coordnet"
 _SMALL = 1 << 20
 
+# kind of model in a file → its class, which has spec() and from_spec(spec)
+MODELS: LazyTable[Any] = LazyTable("coordnet", {"field": "field:Field"})
+
 
 def save(
     field: nn.Module, path: str | os.PathLike[str], settings: dict[str, Any] | None = None
 ) -> None:
-    """Write a field to a safetensors file, whole or not at all.
+    """Write a model to a safetensors file, whole or not at all.
 
     Args:
-        field: a `Field`, compiled or not, on any device.
+        field: a `Field` or a `RadianceModel`, compiled or not, on any device.
         path: the file, which is replaced where it exists.
         settings: plain JSON values to keep with it.
 
     Raises:
-        InputError: no field, or one whose network has no spec.
+        InputError: no such model, or one whose network has no spec.
         OSError: the file cannot be written.
     """
     from safetensors.torch import save as to_bytes
 
-    field = getattr(field, "_orig_mod", field)
-    if not isinstance(field, Field):
-        refuse("save takes a Field", type(field).__name__, "Use torch.save for other modules.")
-    about = {
-        "format": _FORMAT,
-        "version": __version__,
-        "field": field.spec(),
-        "settings": json_values(settings or {}),
-    }
+    model: Any = getattr(field, "_orig_mod", field)
+    about = {**describe(model), "settings": json_values(settings or {})}
     tensors = {
         name.replace("_orig_mod.", ""): tensor.detach().cpu().contiguous()
-        for name, tensor in field.state_dict().items()
+        for name, tensor in model.state_dict().items()
     }
     text = json.dumps(about, allow_nan=False, sort_keys=True)
     write_atomic(path, to_bytes(tensors, metadata={_KEY: text}))
 
 
-def load(path: str | os.PathLike[str], device: str | torch.device = "cpu") -> Field:
-    """Build the field that `save` wrote. No code from the file is run.
+def load(path: str | os.PathLike[str], device: str | torch.device = "cpu") -> Any:
+    """Build the `Field` or `RadianceModel` that `save` wrote. No code from the file is run.
 
     Args:
         path: the file.
@@ -69,8 +65,36 @@ def load(path: str | os.PathLike[str], device: str | torch.device = "cpu") -> Fi
     """
     path = Path(path)
     _check_device(device)
-    about, tensors = _read(path)
-    field = _empty_field(path, about["field"], tensors)
+    return build(path, *_read(path)).to(device)
+
+
+def describe(model: Any) -> dict[str, Any]:
+    """Return what a model is built from again, besides its tensors, as plain JSON values.
+
+    Raises:
+        InputError: no model that `save` takes.
+    """
+    kind = _kind_of(model)
+    return {
+        "format": _FORMAT,
+        "version": __version__,
+        **({} if kind == "field" else {"kind": kind}),
+        "field": model.spec(),
+    }
+
+
+def build(path: Path, about: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Any:
+    """Build a model, on the CPU, from what `describe` returned and its tensors.
+
+    Args:
+        path: the file that they come from, for messages.
+        about: what `describe` returned, perhaps.
+        tensors: by their names in the model; it keeps them.
+
+    Raises:
+        InputError: they do not fit together.
+    """
+    field = _empty_model(path, about, tensors)
     expected = field.state_dict()
     constants = {name for name, _ in field.named_buffers()}
     if expected.keys() != tensors.keys():
@@ -84,7 +108,7 @@ def load(path: str | os.PathLike[str], device: str | torch.device = "cpu") -> Fi
         if not tensor.is_floating_point() or (exact and tensor.dtype != torch.float64):
             _damaged(path, f"{name} of dtype {tensor.dtype}")
     field.load_state_dict(tensors, assign=True)
-    return field.to(device)
+    return field
 
 
 def load_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -95,6 +119,18 @@ def load_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     settings = _read(Path(path))[0].get("settings", {})
     return settings if isinstance(settings, dict) else {}
+
+
+def _kind_of(model: nn.Module) -> str:
+    """Return the name in MODELS of a model's class."""
+    for kind, model_class in MODELS.items():
+        if isinstance(model, model_class):
+            return kind
+    return refuse(
+        "save takes a Field or a RadianceModel",
+        type(model).__name__,
+        "Use torch.save for other modules.",
+    )
 
 
 def _check_device(device: str | torch.device) -> None:
@@ -142,13 +178,16 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     return about, tensors
 
 
-def _empty_field(path: Path, spec: Any, tensors: dict[str, torch.Tensor]) -> Field:
-    """Build the field that ``spec`` describes on the meta device, without memory for weights."""
+def _empty_model(path: Path, about: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Any:
+    """Build the model that a file describes on the meta device, without memory for weights."""
+    spec, kind = about["field"], about.get("kind", "field")
+    if not isinstance(kind, str) or kind not in MODELS:
+        _damaged(path, f"a model of an unknown kind, {kind!r}")
     try:
         most = max(_SMALL, sum(tensor.numel() for tensor in tensors.values()))
         _check_sizes(path, spec, most, len(tensors))
         with torch.device("meta"):
-            return Field.from_spec(spec)
+            return MODELS[kind].from_spec(spec)
     except InputError:
         raise
     except (ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError):

@@ -24,6 +24,7 @@ ALLOWED = {
     "saving": BASE | {"encodings", "networks", "field"},
     "training": BASE | {"encodings", "networks", "field", "metrics"},
 }
+ALLOWED["radiance"] = BASE | {"encodings", "networks", "metrics", "rendering", "training"}
 ALLOWED["tasks"] = set(ALLOWED) | TOOLS
 ALLOWED["cli"] = set(ALLOWED)
 ALLOWED["__main__"] = {"cli"}

@@ -1,0 +1,37 @@
+"""Scenes as radiance fields: density and colour in space, rendered along rays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._lazy import attributes, listing
+
+if TYPE_CHECKING:
+    from .field import RadianceField
+    from .hull import visual_hull
+    from .model import RadianceModel, Seen
+    from .objective import RadianceObjective
+    from .views import View, render_view
+
+_WHERE = {
+    "RadianceField": "field",
+    "RadianceModel": "model",
+    "RadianceObjective": "objective",
+    "Seen": "model",
+    "View": "views",
+    "render_view": "views",
+    "visual_hull": "hull",
+}
+
+__all__ = [
+    "RadianceField",
+    "RadianceModel",
+    "RadianceObjective",
+    "Seen",
+    "View",
+    "render_view",
+    "visual_hull",
+]
+
+__getattr__ = attributes(__name__, _WHERE)
+__dir__ = listing(__name__, __all__)
