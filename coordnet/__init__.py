@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Normalized,
         Polynomial,
         SinusoidalPositionalEncoding,
+        SphericalHarmonics,
     )
     from .errors import InputError
     from .field import Field
@@ -53,6 +54,7 @@ _WHERE = {
         "Normalized",
         "Polynomial",
         "SinusoidalPositionalEncoding",
+        "SphericalHarmonics",
     ),
     "errors": ("InputError",),
     "field": ("Field",),
@@ -83,6 +85,7 @@ __all__ = [
     "Normalized",
     "Polynomial",
     "SinusoidalPositionalEncoding",
+    "SphericalHarmonics",
     "Table",
     "__version__",
     "fit",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .grid import DenseGrid, HashGrid
     from .polynomial import Polynomial
     from .positional import SinusoidalPositionalEncoding
+    from .spherical import SphericalHarmonics
 
 __all__ = [
     "COMBINATORS",
@@ -26,6 +27,7 @@ __all__ = [
     "Normalized",
     "Polynomial",
     "SinusoidalPositionalEncoding",
+    "SphericalHarmonics",
     "build_encoding",
 ]
 
@@ -42,6 +44,7 @@ ENCODINGS: LazyTable[Any] = LazyTable(
         "densegrid": "grid:DenseGrid",
         "identity": "combine:Identity",
         "polynomial": "polynomial:Polynomial",
+        "spherical": "spherical:SphericalHarmonics",
     },
 )
 
@@ -63,6 +66,7 @@ __getattr__ = attributes(
         "HashGrid": "grid",
         "Polynomial": "polynomial",
         "SinusoidalPositionalEncoding": "positional",
+        "SphericalHarmonics": "spherical",
     },
 )
 __dir__ = listing(__name__, __all__)
