@@ -7,8 +7,9 @@ from typing import Any
 
 from ..errors import integer_at_least, positive_number, refuse
 
-__all__ = ["OPTIMIZERS", "PRECISIONS", "FitConfig"]
+__all__ = ["DECAYS", "OPTIMIZERS", "PRECISIONS", "FitConfig"]
 
+DECAYS = ("cosine", "exponential")
 OPTIMIZERS = ("muon", "adam")
 PRECISIONS = ("auto", "float32", "bf16")
 
@@ -32,6 +33,7 @@ class FitConfig:
         learning_rate: the largest learning rate.
         warmup_steps: steps over which the learning rate rises from near 0.
         final_fraction: the learning rate at the end, as a fraction of the largest.
+        decay: how it falls there: "cosine", or "exponential", which needs an end above 0.
         optimizer: "muon" (Muon on the hidden matrices, Adam on everything else) or "adam".
         betas: Adam's two decay rates.
         eps: Adam's epsilon.
@@ -62,6 +64,7 @@ class FitConfig:
     learning_rate: float = 4e-3
     warmup_steps: int = 20
     final_fraction: float = 0.0
+    decay: str = "cosine"
     optimizer: str = "muon"
     betas: tuple[float, float] = (0.9, 0.99)
     eps: float = 1e-8
@@ -99,10 +102,14 @@ class FitConfig:
         if len(pair) != 2 or not all(_is_real(beta) and 0 <= beta < 1 for beta in pair):
             got = f"betas={self.betas!r}"
             refuse("betas must be two numbers from 0 to below 1", got, "Pass (0.9, 0.99).")
-        for name, known in (("optimizer", OPTIMIZERS), ("precision", PRECISIONS)):
+        choices = {"decay": DECAYS, "optimizer": OPTIMIZERS, "precision": PRECISIONS}
+        for name, known in choices.items():
             if getattr(self, name) not in known:
                 got = f"{name}={getattr(self, name)!r}"
                 refuse(f"{name} must be one of {', '.join(known)}", got, "Choose one of them.")
+        if self.decay == "exponential" and not self.final_fraction:
+            got = "final_fraction=0"
+            refuse("an exponential decay must end above 0", got, "Pass final_fraction=0.1.")
 
     @property
     def most_steps(self) -> int | None:

@@ -23,7 +23,8 @@ _KEPT: dict[type[torch.optim.Optimizer], set[str]] = {
 def schedule(config: FitConfig, step: int, progress: float) -> float:
     """Return the learning rate as a fraction of its largest value.
 
-    A linear warm-up, then half a cosine over the budget down to ``final_fraction``.
+    A linear warm-up, times half a cosine over the budget down to ``final_fraction``, or times
+    ``final_fraction`` ^ progress.
 
     Args:
         config: the settings.
@@ -31,7 +32,10 @@ def schedule(config: FitConfig, step: int, progress: float) -> float:
         progress: the part of the budget that is spent, from 0 to 1.
     """
     warm = min(1.0, (step + 1) / (config.warmup_steps + 1))
-    cosine = 0.5 + 0.5 * math.cos(math.pi * min(1.0, progress))
+    progress = min(1.0, progress)
+    if config.decay == "exponential":
+        return warm * config.final_fraction**progress
+    cosine = 0.5 + 0.5 * math.cos(math.pi * progress)
     return warm * (config.final_fraction + (1 - config.final_fraction) * cosine)
 
 

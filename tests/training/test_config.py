@@ -29,6 +29,7 @@ BAD = [
     *[("betas", value) for value in ((0.9,), (0.9, 1.0), (-0.1, 0.9), 0.9, None, "ab", (0, "b"))],
     *[("betas", (math.nan, 0.9)), ("betas", (0.9, 0.99, 0.999))],
     *[("optimizer", value) for value in ("sgd", None, "Adam", ["adam"])],
+    *[("decay", value) for value in ("linear", None, ["cosine"])],
     *[("precision", value) for value in ("fp16", None, "float64", 16)],
 ]
 
@@ -78,6 +79,14 @@ def test_the_schedule_rises_then_falls_to_its_end():
     assert rates[-1] == pytest.approx(0.1)
     assert schedule(FitConfig(warmup_steps=0), 0, 0.0) == 1.0
     assert schedule(FitConfig(), 10**6, 7.0) == 0.0  # past the end of a budget in seconds
+
+
+def test_an_exponential_decay_falls_by_equal_factors():
+    config = FitConfig(steps=100, warmup_steps=0, final_fraction=0.01, decay="exponential")
+    rates = [schedule(config, step, step / 100) for step in (0, 25, 50, 100, 150)]
+    assert rates == pytest.approx([1.0, 0.01**0.25, 0.1, 0.01, 0.01])
+    with pytest.raises(InputError, match=r"end above 0; got final_fraction=0\. Pass final_fract"):
+        FitConfig(decay="exponential")
 
 
 class TestBatches:
