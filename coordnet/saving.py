@@ -23,7 +23,9 @@ _KEY = "coordnet"
 _SMALL = 1 << 20
 
 # kind of model in a file → its class, which has spec() and from_spec(spec)
-MODELS: LazyTable[Any] = LazyTable("coordnet", {"field": "field:Field"})
+MODELS: LazyTable[Any] = LazyTable(
+    "coordnet", {"field": "field:Field", "radiance": "radiance:OccupancyModel"}
+)
 
 
 def save(

@@ -9,12 +9,15 @@ from __future__ import annotations
 from .curves import save_curve
 from .figures import COLOURS, new_figure, save_figure, tidy
 from .pictures import save_comparison
+from .scenes import coloured_depth, save_contact_sheet
 from .signals import save_signal
 
 __all__ = [
     "COLOURS",
+    "coloured_depth",
     "new_figure",
     "save_comparison",
+    "save_contact_sheet",
     "save_curve",
     "save_figure",
     "save_signal",

@@ -11,9 +11,13 @@ if TYPE_CHECKING:
     from .hull import visual_hull
     from .model import RadianceModel, Seen
     from .objective import RadianceObjective
+    from .occupancy import OccupancyGrid
+    from .occupancy_model import OccupancyModel
     from .views import View, render_view
 
 _WHERE = {
+    "OccupancyGrid": "occupancy",
+    "OccupancyModel": "occupancy_model",
     "RadianceField": "field",
     "RadianceModel": "model",
     "RadianceObjective": "objective",
@@ -24,6 +28,8 @@ _WHERE = {
 }
 
 __all__ = [
+    "OccupancyGrid",
+    "OccupancyModel",
     "RadianceField",
     "RadianceModel",
     "RadianceObjective",

@@ -28,7 +28,7 @@ __all__ = [
 
 # kind of input → the task that knows it
 TASKS: LazyTable[type[Task]] = LazyTable(
-    __name__, {"image": "image:ImageTask", "table": "table:TableTask"}
+    __name__, {"image": "image:ImageTask", "table": "table:TableTask", "scene": "scene:SceneTask"}
 )
 
 __getattr__ = attributes(

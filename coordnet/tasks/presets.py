@@ -8,13 +8,19 @@ from typing import Any
 
 from ..errors import refuse
 
-__all__ = ["PRESETS", "Recipe", "recipe"]
+__all__ = ["PRESETS", "SCENE_PRESETS", "Recipe", "recipe"]
 
 # name → what it is for, as the command line says it
 PRESETS = {
     "fast": "the most dB a second: a grid with about a vertex for each pixel",
     "quality": "smooth between the pixels, for enlarging: Gaussian features and a wide network",
     "small": "a few per cent of the parameters: Gaussian features and a narrow network",
+}
+
+# … and of scenes, in scene_presets.py
+SCENE_PRESETS = {
+    "fast": "a hash grid, small networks and an occupancy grid",
+    "nerf": "the original NeRF: two networks of eight layers, 192 samples a ray",
 }
 
 _MOST_VERTICES = 1 << 21
@@ -71,6 +77,9 @@ def recipe(
     if encoding is not None:
         return _of_encoding(encoding, size, repeats, seconds)
     name = preset or "fast"
+    if name not in PRESETS:
+        known = ", ".join(PRESETS)
+        refuse(f"a picture takes --preset {known}", f"--preset {name}", "Choose one of them.")
     found = _of_preset(name, size, repeats, seconds)
     return replace(found, note=f"preset {name}: {PRESETS[name]}. {found.note}".rstrip())
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from ..field import Field
 from ..training import FitConfig, FitResult
@@ -32,17 +33,30 @@ def readable(path: Path | str) -> str:
     return os.fsencode(path).decode(errors="replace")
 
 
-def describe_field(field: Field) -> str:
+def describe_field(model: nn.Module) -> str:
     """Return encoding → features → network and the number of parameters."""
-    spec = field.spec()
-    encoding = _bare(spec["encoding"])
-    parts = encoding["encodings"] if encoding["name"] == "concat" else [encoding]
-    shown = " + ".join(_settings_of(_bare(part)) for part in parts)
-    number = sum(p.numel() for p in field.parameters() if p.requires_grad)
-    return (
-        f"{shown} → {plural(field.encoding.out_dim, 'feature')} → {_settings_of(spec['network'])}; "
-        f"{plural(number, 'parameter')}"
-    )
+    number = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    if isinstance(model, Field):
+        spec = model.spec()
+        features = plural(model.encoding.out_dim, "feature")
+        shown = f"{_encoding_of(spec['encoding'])} → {features} → {_settings_of(spec['network'])}"
+    else:
+        spec: dict[str, Any] = model.spec()  # type: ignore[operator]
+        part = spec["field"] if "field" in spec else spec["fine"]
+        shown = ", ".join(
+            f"{_encoding_of(part[encoding])} → {_settings_of(part[network])}"
+            for encoding, network in (
+                ("encoding", "density_network"),
+                ("directions", "colour_network"),
+            )
+        )
+    return f"{shown}; {plural(number, 'parameter')}"
+
+
+def _encoding_of(spec: dict[str, Any]) -> str:
+    spec = _bare(spec)
+    parts = spec["encodings"] if spec["name"] == "concat" else [spec]
+    return " + ".join(_settings_of(_bare(part)) for part in parts)
 
 
 def _bare(spec: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,127 @@
+"""The fast scene model: a radiance field behind an occupancy grid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..errors import refuse
+from ..rendering.volume import Rendering
+from .compositing import composite_samples, optical_depth_before
+from .field import RadianceField
+from .model import RadianceModel, Seen
+from .occupancy import OccupancyGrid
+
+__all__ = ["OccupancyModel"]
+
+_EVERY = 16  # steps of a fit between two refreshes
+_OPAQUE = 8.0  # optical depth behind which nothing is seen: a transmittance of 3e-4
+_LEAST = 1e-10
+
+
+class OccupancyModel(RadianceModel):
+    """A `RadianceField`, sampled where its `OccupancyGrid` knows of something.
+
+    Samples are a step apart; those in empty cells, and those that the grid knows to lie behind
+    an optical depth of 8, are left out.
+
+    Args:
+        field: density and colour.
+        lower: lower corner of the box that holds the scene.
+        upper: upper corner.
+        step_size: distance between samples; a four-hundredth of the box's diagonal where None.
+        resolution: cells of the occupancy grid along each axis.
+        hull: which of them may hold something, from `visual_hull`; None for all.
+    """
+
+    def __init__(
+        self,
+        field: RadianceField,
+        lower: Sequence[float],
+        upper: Sequence[float],
+        step_size: float | None = None,
+        resolution: int = 128,
+        hull: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        if step_size is None:
+            step_size = math.dist(lower, upper) / 400
+        self.field = field
+        self.grid = OccupancyGrid(lower, upper, step_size, resolution, hull)
+        self._refreshed = 0
+
+    @property
+    def box(self) -> tuple[list[float], list[float]]:
+        """The lower and the upper corner of what the scene lies in."""
+        return self.grid.box
+
+    def density(self, positions: Tensor) -> Tensor:
+        """Return densities ``(N,)``; 0 in cells that are known to be empty."""
+        found = self.field.density(positions)
+        return torch.where(self.grid.is_occupied(positions), found, 0.0)
+
+    def colour(self, positions: Tensor, directions: Tensor) -> Tensor:
+        """Return colours ``(N, 3)``."""
+        return self.field(positions, directions)[1]
+
+    def render(
+        self, origins: Tensor, directions: Tensor, generator: torch.Generator | None = None
+    ) -> Seen:
+        """Render rays; see `RadianceModel.render`."""
+        rays, step = len(origins), self.grid.step_size
+        with torch.no_grad():
+            ray, distance = self.grid.march(origins, directions, generator)
+            positions = origins[ray] + distance[:, None] * directions[ray]
+            known = step * self.grid.floor(positions)
+            seen = optical_depth_before(known, ray, rays) < _OPAQUE
+            ray, distance, positions = ray[seen], distance[seen], positions[seen]
+        densities, features = self.field.geometry(positions)
+        turned = self.field.directions(directions)[ray]
+        colours = self.field.colour(features, turned)
+        values = torch.cat([colours, torch.ones_like(colours[:, :1]), distance[:, None]], 1)
+        out = composite_samples(densities * step, values, ray, rays)
+        colour, opacity, depth = out[:, :3], out[:, 3], out[:, 4]
+        depth = torch.where(opacity > _LEAST, depth / opacity.clamp(min=_LEAST), 0.0)
+        # the weights of single samples are not worked out here
+        return Seen((Rendering(colour, opacity, depth, densities.new_empty(0)),), len(ray))
+
+    def refresh(self, step: int, generator: torch.Generator) -> None:
+        """Refresh the occupancy grid, every 16 steps of a fit."""
+        if step % _EVERY == 0 and step > 0:
+            self.grid.refresh(self.field.density, step // _EVERY - 1, generator)
+
+    def status(self) -> str:
+        """Return the share of the box that is not empty."""
+        return f", {100 * self.grid.occupancy():.2g} % occupied"
+
+    def spec(self) -> dict[str, Any]:
+        """Return everything but the tensors, as plain JSON values."""
+        lower, upper = self.grid.box
+        return {
+            "field": self.field.spec(),
+            "lower": lower,
+            "upper": upper,
+            "step_size": self.grid.step_size,
+            "resolution": self.grid.resolution,
+        }
+
+    @classmethod
+    def from_spec(cls, spec: Any) -> OccupancyModel:
+        """Build a model with fresh weights from what `spec` returned.
+
+        Raises:
+            InputError: where it is no such thing.
+        """
+        wanted = {"field", "lower", "upper", "step_size", "resolution"}
+        if not isinstance(spec, dict) or not wanted <= spec.keys():
+            refuse(
+                f"a scene model's spec has {', '.join(sorted(wanted))}",
+                repr(spec)[:80],
+                "Save it again.",
+            )
+        settings = {name: spec[name] for name in wanted - {"field"}}
+        return cls(RadianceField.from_spec(spec["field"]), **settings)

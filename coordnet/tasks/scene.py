@@ -1,0 +1,258 @@
+"""Scenes: posed pictures fitted as a radiance field."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from tqdm.auto import tqdm
+
+from ..cameras import RayTable, near_far_from_poses
+from ..datasets import Scene, is_scene, read_scene, scene_splits, write_image
+from ..errors import refuse
+from ..files import write_json
+from ..memory import keep_freed_memory
+from ..metrics import psnr, psnr_from_mse, ssim
+from ..plotting import coloured_depth, save_contact_sheet
+from ..radiance import RadianceModel, RadianceObjective, View, render_view, visual_hull
+from ..training import Checkpoint, FitConfig, FitResult, choose_device, minimise
+from .options import FitOptions
+from .presets import SCENE_PRESETS, Recipe
+from .run_folder import RunFolder
+from .scene_presets import build_fast, build_nerf
+from .sentences import plural, readable
+from .task import Say, Task, refuse_unused
+
+__all__ = ["BACKGROUNDS", "SceneTask"]
+
+BACKGROUNDS = {"white": (1.0, 1.0, 1.0), "black": (0.0, 0.0, 0.0)}
+
+_HULL = 128
+
+
+class SceneTask(Task):
+    """A folder of posed pictures, or the file that names them, fitted as a radiance field."""
+
+    kind: ClassVar[str] = "scene"
+    suffixes: ClassVar[tuple[str, ...]] = (".json", ".npy")
+    measured: ClassVar[str] = "means over the views; psnr_of_mean is the PSNR of the mean error"
+
+    def __init__(self, path: Path, options: FitOptions) -> None:
+        refuse_unused(
+            options, "a scene", "k", "C", "sigma", "encoding", "periods", "trend", "tile", "wrap",
+            "page", "x", "y", "unit", "weights", "error",
+        )  # fmt: skip
+        if options.network != "mlp":
+            got = f"--network {options.network}"
+            refuse("a scene's networks are MLPs", got, "Leave it away.")
+        self.path = path
+        self.downscale = options.downscale or 1
+        self.background = BACKGROUNDS[options.background or "white"]
+        with tqdm(unit="picture", desc="read", disable=None, leave=False) as bar:
+            self.train = read_scene(path, "train", downscale=self.downscale, progress=bar.update)
+            self.test = self._test_views(bar.update)
+        self.seed = options.seed
+        self.notes = list(self.train.notes)
+        self.warnings = list(self.train.warnings)
+        if self.train.box is None:
+            refuse(
+                "the poses must tell where the scene is: cameras that look at one place",
+                f"{len(self.train)} cameras in {readable(path)} that do not",
+                "Only scenes seen from around them can be fitted so far.",
+            )
+        self.lower, self.upper = list(self.train.box.lower), list(self.train.box.upper)
+        self.notes.append(f"The box of the scene is {self.train.box.source}.")
+        if self.test is None:
+            self.notes.append("There are no test views: errors are those of training views.")
+
+    @classmethod
+    def reads(cls, path: Path) -> bool:
+        """Whether a path is a posed scene."""
+        return is_scene(path)
+
+    def _test_views(self, progress: Callable[[int], object]) -> Scene | None:
+        """Return the views that are not trained on, as far as their pictures are there."""
+        named = scene_splits(self.path)
+        if named and "test" not in named:
+            return None
+        return read_scene(
+            self.path, "test", downscale=self.downscale, skip_missing=True, progress=progress
+        )
+
+    def recipe(self, options: FitOptions) -> Recipe:
+        """Return the settings of a preset."""
+        name = options.preset or "fast"
+        if name not in SCENE_PRESETS:
+            known = " or ".join(SCENE_PRESETS)
+            refuse(f"a scene takes --preset {known}", f"--preset {name}", "Choose one of them.")
+        note = f"preset {name}: {SCENE_PRESETS[name]}."
+        if name == "nerf":
+            config = {"optimizer": "adam", "learning_rate": 5e-4, "batch_size": 1024,
+                      "final_fraction": 0.1, "betas": (0.9, 0.999)}  # fmt: skip
+            return Recipe(name, {}, steps=20_000, config=config, note=note)
+        config = {"learning_rate": 1e-2, "eps": 1e-15, "batch_size": 8192}
+        return Recipe(name, {}, steps=2000, config=config, note=note)
+
+    def config(self, options: FitOptions, recipe: Recipe) -> FitConfig:
+        """Return the settings of the fit; errors are measured on the test views instead."""
+        settings = {"peak": 1.0, "evaluate": False, "log_every": 10, **recipe.config}
+        return options.fit_config(recipe.steps, **settings)
+
+    def field(self, options: FitOptions, recipe: Recipe) -> RadianceModel:
+        """Build the model for the scene's box, and carve it by the silhouettes."""
+        if recipe.encoding == "nerf":
+            near, far = self._near_far()
+            return build_nerf(self.lower, self.upper, near, far, options.seed)
+        hull = None
+        if self.train.has_alpha:
+            device = choose_device(options.device)
+            images = self.train.images
+            hull = visual_hull(
+                self.train.cameras.to(device),
+                lambda i: images.image(i)[..., 3],
+                self.lower,
+                self.upper,
+                _HULL,
+            ).cpu()
+            if not bool(hull.any()):
+                refuse(
+                    "some part of the box must be seen in every picture that shows it",
+                    f"the silhouettes in {readable(self.path)} leave nothing",
+                    "Look at the pictures and their poses: they do not belong together, or are"
+                    " all transparent.",
+                )
+            self.notes.append(
+                f"Silhouettes leave {100 * float(hull.float().mean()):.2g} % of the box."
+            )
+        return build_fast(
+            self.lower, self.upper, hull, options.seed, options.hidden_dim, options.layers
+        )
+
+    def _near_far(self) -> tuple[float, float]:
+        if self.train.near_far is not None:
+            near, far = self.train.near_far.T
+            return float(near.min()), float(far.max())
+        return near_far_from_poses(self.train.cameras)
+
+    def objective(
+        self, model: RadianceModel, config: FitConfig, device: torch.device
+    ) -> RadianceObjective:
+        """Return what a fit lowers."""
+        images = self.train.images.to(device)
+        table = RayTable(self.train.cameras.to(device))
+        fixed = None if self.train.has_alpha else self.background
+        return RadianceObjective(model, table, images.pixels, config, device, fixed)
+
+    def fit(
+        self,
+        field: RadianceModel,
+        config: FitConfig,
+        stop: Callable[[], bool] | None = None,
+        *,
+        checkpoint: Checkpoint | None = None,
+        say: Say | None = None,
+    ) -> FitResult:
+        """Fit the model to the pixels of all training views."""
+        start = time.perf_counter()
+        if config.keep_memory:
+            keep_freed_memory()
+        objective = self.objective(field, config, choose_device(config.device))
+        return minimise(objective, config, start, stop, checkpoint=checkpoint, say=say)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the lens and the poses of the training cameras, the box and the background."""
+        cameras = self.train.cameras
+        distortion = cameras.distortion
+        return {
+            "views": len(cameras),
+            "lens": {
+                "width": int(cameras.sizes[0, 0]),
+                "height": int(cameras.sizes[0, 1]),
+                "focal": cameras.focal[0].tolist(),
+                "centre": cameras.centre[0].tolist(),
+                "distortion": None if distortion is None else distortion[0].tolist(),
+            },
+            "box": [self.lower, self.upper],
+            "background": list(self.background),
+            "downscale": self.downscale,
+            "poses": [[round(v, 9) for v in pose] for pose in cameras.poses.flatten(1).tolist()],
+        }
+
+    def summary(self) -> str:
+        """Return the number of views and their size."""
+        width, height = self.train.cameras.sizes[0].tolist()
+        alpha = ", with alpha" if self.train.has_alpha else ""
+        held = "" if self.test is None else f" and {plural(len(self.test), 'test view')}"
+        shown = f"{plural(len(self.train), 'training view')}{held}"
+        return f"{shown} of {width} x {height} pixels{alpha} ({self.train.format})"
+
+    def write_outputs(self, folder: RunFolder, field: RadianceModel) -> dict[str, float]:
+        """Render the held-out views; write them, their depths and a contact sheet."""
+        scene = self.train if self.test is None else self.test
+        views = folder.file("views")
+        views.mkdir(exist_ok=True)
+        measured, truths, shown, depths = [], [], [], []
+        for i, view, truth in _render_all(field, scene, self.background):
+            made = np.clip(view.over(self.background), 0, 1)
+            write_image(views / f"{i:03d}.png", made)
+            write_image(views / f"{i:03d}_depth.png", coloured_depth(view.depth))
+            measured.append({"name": scene.names[i], **errors_of(made, truth)})
+            truths.append(truth)
+            shown.append(made)
+            depths.append(view.depth)
+        save_contact_sheet(
+            folder.file("comparison.png"), scene.names, truths, shown, depths=depths,
+            title=readable(self.path.name),
+        )  # fmt: skip
+        write_json(folder.file("views.json"), {"background": self.background, "views": measured})
+        return means_of(measured)
+
+    def evaluate(self, field: RadianceModel, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return the metrics of the model at this scene's test views."""
+        scene = self.train if self.test is None else self.test
+        background = tuple(settings["background"])
+        measured = [
+            errors_of(np.clip(view.over(background), 0, 1), truth)
+            for _, view, truth in _render_all(field, scene, background)
+        ]
+        return {**means_of(measured), "peak": 1.0, "samples": scene.images.number_of_pixels}
+
+
+def _render_all(model: RadianceModel, scene: Scene, background: tuple[float, ...]):
+    """Yield the number, the rendering and the truth of every view."""
+    total = scene.images.number_of_pixels
+    behind = torch.tensor(background)
+    with tqdm(
+        total=total, unit="px", unit_scale=True, desc="render", disable=None, leave=False
+    ) as bar:
+        for i in range(len(scene)):
+            view: View = render_view(model, scene.cameras, i, progress=bar.update)
+            yield i, view, scene.images.composited(i, behind).numpy()
+
+
+def errors_of(made: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+    """Return PSNR and SSIM of a view; SSIM only where the view is as large as its window."""
+    found = {"psnr": psnr(made, truth, peak=1.0)}
+    if min(made.shape[:2]) >= 11:
+        found["ssim"] = ssim(made, truth, peak=1.0)
+    return found
+
+
+def means_of(measured: list[dict[str, Any]]) -> dict[str, float]:
+    """Return the means over views, and the RMSE of all their pixels."""
+    squares = [10 ** (-each["psnr"] / 10) for each in measured]
+    mean = float(np.mean([each["psnr"] for each in measured]))
+    found = {
+        "psnr": mean,
+        "rmse": math.sqrt(float(np.mean(squares))),
+        "psnr_of_mean": psnr_from_mse(float(np.mean(squares)), 1.0),
+    }
+    similar = [each["ssim"] for each in measured if "ssim" in each]
+    if similar:
+        found["ssim"] = float(np.mean(similar))
+    return found

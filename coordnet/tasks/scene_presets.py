@@ -1,0 +1,72 @@
+"""Recipes for scenes: the fast grid, and the original NeRF."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from ..encodings import HashGrid, SphericalHarmonics
+from ..networks import MLP
+from ..radiance import OccupancyModel, RadianceField, RadianceModel
+
+__all__ = ["build_fast", "build_nerf"]
+
+_FEATURES = 15
+_WIDTH = 64
+_FINEST = 256
+_SAMPLES_PER_STEP = 40_000
+_STEPS_ACROSS = 416  # along the diagonal of the box: 1.6 a cell of the finest level
+
+
+def build_fast(
+    lower: Sequence[float],
+    upper: Sequence[float],
+    hull: torch.Tensor | None,
+    seed: int,
+    hidden_dim: int | None = None,
+    layers: int | None = None,
+) -> OccupancyModel:
+    """Build Instant-NGP's kind of model (Müller et al., 2022) for a box.
+
+    Args:
+        lower: the box's lower corner.
+        upper: its upper corner.
+        hull: the cells that pictures do not show to be empty, ``(R, R, R)`` bool, or None.
+        seed: of the start values.
+        hidden_dim: width of both networks.
+        layers: hidden layers of the colour network.
+    """
+    width = _WIDTH if hidden_dim is None else hidden_dim
+    corners = [torch.tensor(corner, dtype=torch.float64) for corner in (lower, upper)]
+    grid = HashGrid(
+        3,
+        num_levels=4,
+        features_per_level=4,
+        log2_hashmap_size=19,
+        base_resolution=16,
+        max_resolution=_FINEST,
+        seed=seed,
+    )
+    directions = SphericalHarmonics(degree=3)
+    field = RadianceField(
+        grid.on_domain(*corners),
+        directions,
+        MLP(grid.out_dim, 1 + _FEATURES, width, 1, seed=seed),
+        MLP(
+            _FEATURES + directions.out_dim, 3, width, 2 if layers is None else layers, seed=seed + 1
+        ),
+    )
+    diagonal = float(torch.linalg.vector_norm(corners[1] - corners[0]))
+    model = OccupancyModel(field, lower, upper, step_size=diagonal / _STEPS_ACROSS, hull=hull)
+    model.samples_per_step = _SAMPLES_PER_STEP
+    return model
+
+
+def build_nerf(
+    lower: Sequence[float], upper: Sequence[float], near: float, far: float, seed: int
+) -> RadianceModel:
+    """Build the original NeRF (Mildenhall et al., 2020)."""
+    from ..radiance import original_nerf
+
+    return original_nerf(near, far, lower, upper, seed=seed)
