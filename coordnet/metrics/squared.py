@@ -9,7 +9,7 @@ import torch
 from ..errors import positive_number
 from .inputs import Values, same_shape
 
-__all__ = ["mse", "psnr", "psnr_from_mse", "rmse"]
+__all__ = ["mse", "psnr", "psnr_from_mse", "rmse", "snr", "snr_from_squares"]
 
 _BLOCK = 1 << 20
 
@@ -56,6 +56,31 @@ def psnr_from_mse(error: float, peak: float = 1.0) -> float:
     """Return 10 log10(peak² / error) in dB; infinity where the error is 0."""
     peak = positive_number("peak", peak, "Pass the largest value the signal can take.")
     return math.inf if error == 0 else 20 * math.log10(peak) - 10 * math.log10(error)
+
+
+def snr(prediction: Values, target: Values) -> float:
+    """Return the signal-to-noise ratio 10 log10(Σ target² / Σ (prediction - target)²) in dB.
+
+    Infinity where the two are equal; NaN where the target is zero throughout: silence has no
+    ratio. The mean of the target is not subtracted.
+
+    Raises:
+        InputError: shapes that differ, or nothing to compare.
+
+    Example:
+        >>> snr(np.array([0.9, -0.9]), np.array([1.0, -1.0]))  # 20 dB: a tenth of the amplitude
+    """
+    error = _mean_square(prediction, target, clamp=False)
+    values = same_shape(target, target)[0].reshape(-1)
+    parts = (float(part.to(torch.float64).square().sum()) for part in values.split(_BLOCK))
+    return snr_from_squares(sum(parts) / len(values), error)
+
+
+def snr_from_squares(signal: float, error: float) -> float:
+    """Return 10 log10(signal / error) in dB of two sums, or means, of squares; see `snr`."""
+    if signal == 0:
+        return math.nan
+    return math.inf if error == 0 else 10 * (math.log10(signal) - math.log10(error))
 
 
 def _mean_square(
