@@ -17,7 +17,17 @@ if TYPE_CHECKING:
     from . import rendering as rendering
     from . import training as training
     from .cameras import Cameras
-    from .datasets import Image, Table, read_image, read_table, write_image, write_table
+    from .datasets import (
+        Audio,
+        Image,
+        Table,
+        read_audio,
+        read_image,
+        read_table,
+        write_audio,
+        write_image,
+        write_table,
+    )
     from .encodings import (
         Concat,
         DenseGrid,
@@ -33,7 +43,7 @@ if TYPE_CHECKING:
     from .errors import InputError
     from .field import Field
     from .grids import pixel_centres
-    from .metrics import mse, psnr, rmse, ssim
+    from .metrics import mse, psnr, rmse, snr, ssim
     from .networks import MLP, Network
     from .rendering import render_image
     from .saving import load, save
@@ -43,7 +53,17 @@ __version__ = "0.1.0"
 
 _WHERE = {
     "cameras": ("Cameras",),
-    "datasets": ("Image", "Table", "read_image", "read_table", "write_image", "write_table"),
+    "datasets": (
+        "Audio",
+        "Image",
+        "Table",
+        "read_audio",
+        "read_image",
+        "read_table",
+        "write_audio",
+        "write_image",
+        "write_table",
+    ),
     "encodings": (
         "Concat",
         "DenseGrid",
@@ -59,7 +79,7 @@ _WHERE = {
     "errors": ("InputError",),
     "field": ("Field",),
     "grids": ("pixel_centres",),
-    "metrics": ("mse", "psnr", "rmse", "ssim"),
+    "metrics": ("mse", "psnr", "rmse", "snr", "ssim"),
     "networks": ("MLP", "Network"),
     "rendering": ("render_image",),
     "saving": ("load", "save"),
@@ -68,6 +88,7 @@ _WHERE = {
 
 __all__ = [
     "MLP",
+    "Audio",
     "Cameras",
     "Concat",
     "DenseGrid",
@@ -94,12 +115,15 @@ __all__ = [
     "mse",
     "pixel_centres",
     "psnr",
+    "read_audio",
     "read_image",
     "read_table",
     "render_image",
     "rmse",
     "save",
+    "snr",
     "ssim",
+    "write_audio",
     "write_image",
     "write_table",
 ]

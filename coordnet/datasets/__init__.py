@@ -7,6 +7,14 @@ from typing import TYPE_CHECKING
 from .._lazy import attributes, listing
 
 if TYPE_CHECKING:
+    from .audio import (
+        Audio,
+        AudioWriter,
+        check_audio_output,
+        read_audio,
+        subtype_for,
+        write_audio,
+    )
     from .images import Image, check_output, read_image, write_image
     from .sampling import (
         describe_periods,
@@ -21,6 +29,10 @@ if TYPE_CHECKING:
     from .units import UNITS, in_unit
 
 _WHERE = {
+    **dict.fromkeys(
+        ("Audio", "AudioWriter", "check_audio_output", "read_audio", "subtype_for", "write_audio"),
+        "audio",
+    ),
     **dict.fromkeys(("Image", "check_output", "read_image", "write_image"), "images"),
     **dict.fromkeys(
         ("describe_periods", "grid_step", "nyquist_harmonic", "nyquist_warning", "uniform_step"),
@@ -34,19 +46,25 @@ _WHERE = {
 
 __all__ = [
     "UNITS",
+    "Audio",
+    "AudioWriter",
     "Image",
     "Table",
     "TextTable",
     "TimeAxis",
+    "check_audio_output",
     "check_output",
     "describe_periods",
     "grid_step",
     "in_unit",
     "nyquist_harmonic",
     "nyquist_warning",
+    "read_audio",
     "read_image",
     "read_table",
+    "subtype_for",
     "uniform_step",
+    "write_audio",
     "write_image",
     "write_table",
 ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .._lazy import attributes
 
 if TYPE_CHECKING:
+    from .audio import AudioSamples
     from .checkpoint import Checkpoint
     from .config import FitConfig
     from .fitting import fit, minimise
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .solving import LeastSquares, least_squares
 
 __all__ = [
+    "AudioSamples",
     "Checkpoint",
     "FitConfig",
     "FitResult",
@@ -40,6 +42,7 @@ __all__ = [
 __getattr__ = attributes(
     __name__,
     {
+        "AudioSamples": "audio",
         "Checkpoint": "checkpoint",
         "FitConfig": "config",
         "fit": "fitting",
