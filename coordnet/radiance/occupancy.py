@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from ..cameras import near_far_box
 from ..errors import integer_at_least, positive_number, refuse
+from ..rendering.samples import PackedSamples, chosen
 from .field import check_box
 
 __all__ = ["OccupancyGrid"]
@@ -127,7 +128,7 @@ class OccupancyGrid(nn.Module):
 
     def march(
         self, origins: Tensor, directions: Tensor, generator: torch.Generator | None = None
-    ) -> tuple[Tensor, Tensor]:
+    ) -> PackedSamples:
         """Return the samples of rays that lie in cells which are not empty.
 
         Samples are a step apart. Runs of eight steps are looked up in a coarse grid first, whose
@@ -139,14 +140,13 @@ class OccupancyGrid(nn.Module):
             generator: shifts each ray's samples by a part of a step; without it by half a step.
 
         Returns:
-            For each of M samples the number of its ray, int64, not decreasing, and its distance
-            along the ray, float32, increasing along a ray.
+            Intervals of one step each.
         """
         lower, sides, coarse, low, high, size = self._tables()
         near, far = near_far_box(origins, directions, low, high)
         hit = (far > near).nonzero()[:, 0]
         if not len(hit):
-            return hit, near[hit]
+            return PackedSamples.of_rays(hit, near[hit], near[hit], len(origins))
         near, far = near[hit], far[hit]
         step, run = self.step_size, _RUN * self.step_size
         shift = torch.full_like(near, 0.5 * step)
@@ -162,7 +162,9 @@ class OccupancyGrid(nn.Module):
         ]
         kept = coarse[((place[0] * size + place[1]) * size + place[2]).long()]
         kept &= middle - 0.5 * run < far[:, None]
-        ray, which = kept.nonzero(as_tuple=True)
+        kept = chosen(kept.view(-1), None)
+        ray = torch.div(kept, len(runs), rounding_mode="floor")
+        which = kept - ray * len(runs)
         first = near[ray] + which * run + shift[ray]
         distance = first[:, None] + step * torch.arange(_RUN, device=near.device)
         n = self.resolution
@@ -172,8 +174,11 @@ class OccupancyGrid(nn.Module):
         ]
         kept = self.occupied.view(-1)[((place[0] * n + place[1]) * n + place[2]).long()]
         kept &= distance < far[ray, None]
-        row, column = kept.nonzero(as_tuple=True)
-        return hit[ray[row]], distance[row, column]
+        kept = chosen(kept.view(-1), None)
+        rays = hit[ray[torch.div(kept, _RUN, rounding_mode="floor")]]
+        middles = distance.view(-1)[kept]
+        half = 0.5 * step
+        return PackedSamples.of_rays(rays, middles - half, middles + half, len(origins))
 
     def floor(self, positions: Tensor) -> Tensor:
         """Return the running minimum of the density at positions ``(M, 3)`` in the box."""

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from ..errors import refuse
+from ..rendering import packed
 from ..rendering.volume import Rendering
-from .compositing import composite_samples, optical_depth_before
 from .field import RadianceField
 from .model import RadianceModel, Seen
 from .occupancy import OccupancyGrid
@@ -19,15 +19,14 @@ from .occupancy import OccupancyGrid
 __all__ = ["OccupancyModel"]
 
 _EVERY = 16  # steps of a fit between two refreshes
-_OPAQUE = 8.0  # optical depth behind which nothing is seen: a transmittance of 3e-4
-_LEAST = 1e-10
+_OPAQUE = 1e-4  # transmittance below which nothing more is seen
 
 
 class OccupancyModel(RadianceModel):
     """A `RadianceField`, sampled where its `OccupancyGrid` knows of something.
 
     Samples are a step apart; those in empty cells, and those that the grid knows to lie behind
-    an optical depth of 8, are left out.
+    what lets less than 1e-4 of the light through, are left out.
 
     Args:
         field: density and colour.
@@ -72,22 +71,18 @@ class OccupancyModel(RadianceModel):
         self, origins: Tensor, directions: Tensor, generator: torch.Generator | None = None
     ) -> Seen:
         """Render rays; see `RadianceModel.render`."""
-        rays, step = len(origins), self.grid.step_size
         with torch.no_grad():
-            ray, distance = self.grid.march(origins, directions, generator)
-            positions = origins[ray] + distance[:, None] * directions[ray]
-            known = step * self.grid.floor(positions)
-            seen = optical_depth_before(known, ray, rays) < _OPAQUE
-            ray, distance, positions = ray[seen], distance[seen], positions[seen]
+            samples = self.grid.march(origins, directions, generator)
+            positions = samples.positions(origins, directions)
+            seen = packed.visible(self.grid.floor(positions), samples, _OPAQUE)
+            samples, positions = samples.keep(seen), positions[seen]
         densities, features = self.field.geometry(positions)
-        turned = self.field.directions(directions)[ray]
+        turned = self.field.directions(directions)[samples.ray_indices]
         colours = self.field.colour(features, turned)
-        values = torch.cat([colours, torch.ones_like(colours[:, :1]), distance[:, None]], 1)
-        out = composite_samples(densities * step, values, ray, rays)
-        colour, opacity, depth = out[:, :3], out[:, 3], out[:, 4]
-        depth = torch.where(opacity > _LEAST, depth / opacity.clamp(min=_LEAST), 0.0)
-        # the weights of single samples are not worked out here
-        return Seen((Rendering(colour, opacity, depth, densities.new_empty(0)),), len(ray))
+        found = packed.composite(densities, colours, samples)
+        depth = packed.expected_depth(found.weights, samples)
+        rendering = Rendering(found.colour, found.opacity, depth, found.weights)
+        return Seen((rendering,), len(samples))
 
     def refresh(self, step: int, generator: torch.Generator) -> None:
         """Refresh the occupancy grid, every 16 steps of a fit."""
