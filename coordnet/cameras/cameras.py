@@ -189,15 +189,21 @@ class Cameras:
         """
         if not (np.isfinite(factor) and factor > 0):
             refuse("factor must be a finite number above 0", f"factor={factor!r}", "Pass 0.5.")
-        return self._at((self.sizes * float(factor)).round().long())
+        return self.with_sizes((self.sizes * float(factor)).round().long())
 
     def resized(self, width: int, height: int) -> Cameras:
         """Return the cameras of the same pictures resampled to one size; intrinsics follow."""
         width = integer_at_least(1, "width", width, "Pass the size in pixels.")
         height = integer_at_least(1, "height", height, "Pass the size in pixels.")
-        return self._at(torch.tensor([width, height], device=self.device).expand(len(self), 2))
+        sizes = torch.tensor([width, height], device=self.device)
+        return self.with_sizes(sizes.expand(len(self), 2))
 
-    def _at(self, sizes: Tensor) -> Cameras:
+    def with_sizes(self, sizes: Tensor) -> Cameras:
+        """Return the cameras of the same pictures resampled to sizes ``(n, 2)``, width and height.
+
+        A pixel stays the average of its share of the picture, so that focal lengths and centres
+        scale with the sides.
+        """
         if not bool((sizes >= 1).all()):
             which = int((sizes < 1).any(1).nonzero()[0])
             width, height = self.sizes[which].tolist()
@@ -299,7 +305,8 @@ class Cameras:
         Returns:
             Positions ``(..., 2)`` in pixels, x and y from the upper left corner, and depths
             ``(...)`` along the axis of the camera, in the world's unit. The position of a point
-            with a depth of 0 or less means nothing: it is not in front of the camera.
+            with a depth of 0 or less means nothing: it is not in front of the camera. A point so
+            far off the axis that a distorting lens shows it nowhere has an infinite position.
         """
         pose = inverse(self.poses[camera])
         points = points.to(self.device, pose.dtype)
@@ -307,5 +314,7 @@ class Cameras:
         depth = -local[..., 2]
         point = torch.stack([local[..., 0], -local[..., 1]], -1) / depth[..., None]
         if self.distortion is not None:
-            point = lens.distort(point, self.distortion[camera])
+            coefficients = self.distortion[camera]
+            seen = point.square().sum(-1) < lens.fold(coefficients)
+            point = torch.where(seen[..., None], lens.distort(point, coefficients), torch.inf)
         return point * self.focal[camera] + self.centre[camera], depth

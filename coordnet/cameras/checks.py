@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..errors import refuse
-from .lens import folds
+from .lens import can_undistort
 
 if TYPE_CHECKING:
     from .cameras import Cameras
@@ -63,7 +63,7 @@ def _check_lenses(cameras: Cameras, distortion: Tensor) -> None:
     along = torch.linspace(0, 1, 9, dtype=torch.float64, device="cpu")
     grid = torch.cartesian_prod(along, along)
     points = (grid * cameras.sizes[:, None] - cameras.centre[:, None]) / cameras.focal[:, None]
-    bad = folds(points, distortion[:, None]).any(1)
+    bad = ~can_undistort(points, distortion[:, None]).all(1)
     if bool(bad.any()):
         which = _first(bad)
         names = zip(("k1", "k2", "p1", "p2"), distortion[which].tolist(), strict=True)

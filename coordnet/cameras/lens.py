@@ -61,16 +61,34 @@ def undistort(points: Tensor, coefficients: Tensor) -> Tensor:
     return found
 
 
-def folds(points: Tensor, coefficients: Tensor) -> Tensor:
-    """Tell where `undistort` has no inverse: ``(...)`` booleans for distorted points ``(..., 2)``.
+def fold(coefficients: Tensor) -> Tensor:
+    """Return r² where a lens folds over: the least positive root of 1 + 3 k1 r² + 5 k2 r⁴.
 
-    So it is where the distortion of what it returned is another point, or lies beyond the fold.
+    Ideal points beyond it are distorted back towards the middle, onto points that others have
+    already. The tangential part, which is small, is left out.
+
+    Args:
+        coefficients: ``(..., 4)``, k1, k2, p1, p2.
+
+    Returns:
+        ``(...)``, infinite for a lens that never folds.
     """
+    a, b = 5 * coefficients[..., 1], 3 * coefficients[..., 0]
+    under = b * b - 4 * a
+    # 2 / (−b + √…) is the least positive root for either sign of a, and for a = 0
+    below = -b + torch.sqrt(under.clamp(min=0))
+    never = (under < 0) | (below <= 0)
+    return torch.where(never, torch.inf, 2 / torch.where(never, 1, below))
+
+
+def can_undistort(points: Tensor, coefficients: Tensor) -> Tensor:
+    """Tell where `undistort` finds an inverse: ``(...)`` booleans for points ``(..., 2)``."""
     found = undistort(points, coefficients)
-    x, y, (xx, xy, yy) = _distorted(found, coefficients)
-    miss = (torch.stack([x, y], -1) - points).abs().amax(-1)
-    tolerance = torch.finfo(points.dtype).eps ** 0.5
-    return ~((miss < tolerance) & (xx > 0) & (yy > 0) & (xx * yy > xy * xy))
+    at_x, at_y, (xx, xy, yy) = _distorted(found, coefficients)
+    miss = (torch.stack([at_x, at_y], -1) - points).abs().amax(-1)
+    turns = (xx > 0) & (yy > 0) & (xx * yy > xy * xy)
+    near = found.square().sum(-1) < fold(coefficients)
+    return (miss < torch.finfo(points.dtype).eps ** 0.5) & turns & near
 
 
 def _distorted(

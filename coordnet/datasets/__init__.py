@@ -23,6 +23,10 @@ if TYPE_CHECKING:
         nyquist_warning,
         uniform_step,
     )
+    from .scene import Scene, read_cameras, read_scene
+    from .scene_formats import FORMATS, is_scene, scene_splits
+    from .scene_images import SceneImages
+    from .scene_pixels import composite
     from .tables import Table, read_table, write_table
     from .text_table import TextTable
     from .times import TimeAxis
@@ -38,6 +42,10 @@ _WHERE = {
         ("describe_periods", "grid_step", "nyquist_harmonic", "nyquist_warning", "uniform_step"),
         "sampling",
     ),
+    **dict.fromkeys(("Scene", "read_cameras", "read_scene"), "scene"),
+    **dict.fromkeys(("FORMATS", "is_scene", "scene_splits"), "scene_formats"),
+    "SceneImages": "scene_images",
+    "composite": "scene_pixels",
     **dict.fromkeys(("Table", "read_table", "write_table"), "tables"),
     "TextTable": "text_table",
     "TimeAxis": "times",
@@ -45,23 +53,31 @@ _WHERE = {
 }
 
 __all__ = [
+    "FORMATS",
     "UNITS",
     "Audio",
     "AudioWriter",
     "Image",
+    "Scene",
+    "SceneImages",
     "Table",
     "TextTable",
     "TimeAxis",
     "check_audio_output",
     "check_output",
+    "composite",
     "describe_periods",
     "grid_step",
     "in_unit",
+    "is_scene",
     "nyquist_harmonic",
     "nyquist_warning",
     "read_audio",
+    "read_cameras",
     "read_image",
+    "read_scene",
     "read_table",
+    "scene_splits",
     "subtype_for",
     "uniform_step",
     "write_audio",
