@@ -1,4 +1,4 @@
-"""Pictures of any callable, in bounded memory."""
+"""Pictures of any callable, in bounded memory; spaces that rays are marched in."""
 
 from __future__ import annotations
 
@@ -8,7 +8,24 @@ from .._lazy import attributes
 
 if TYPE_CHECKING:
     from .image import render_image, render_points
+    from .spaces import contract, forward_facing, from_ndc, ndc_rays, to_ndc, uncontract
 
-__all__ = ["render_image", "render_points"]
+_WHERE = {
+    **dict.fromkeys(("render_image", "render_points"), "image"),
+    **dict.fromkeys(
+        ("contract", "forward_facing", "from_ndc", "ndc_rays", "to_ndc", "uncontract"), "spaces"
+    ),
+}
 
-__getattr__ = attributes(__name__, dict.fromkeys(__all__, "image"))
+__all__ = [
+    "contract",
+    "forward_facing",
+    "from_ndc",
+    "ndc_rays",
+    "render_image",
+    "render_points",
+    "to_ndc",
+    "uncontract",
+]
+
+__getattr__ = attributes(__name__, _WHERE)
