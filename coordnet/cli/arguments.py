@@ -14,8 +14,9 @@ from ..encodings import ENCODINGS
 from ..errors import InputError
 from ..networks import NETWORKS
 from ..tasks.presets import PRESETS
+from ..training.interval import interval
 
-__all__ = ["parser"]
+__all__ = ["fit_parser", "parser"]
 
 _FIT = """\
 The input's ending tells its kind: a picture is fitted over the unit square, a table (CSV) over
@@ -81,6 +82,15 @@ def _size(text: str) -> int | tuple[int, int]:
     return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
 
 
+def _interval(text: str) -> str:
+    """Return the text of an interval between checkpoints."""
+    try:
+        interval(text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     top = _Parser(prog="coordnet", description="Fit coordinate networks to pictures and signals.")
@@ -94,7 +104,12 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> None:
+def fit_parser(prog: str) -> argparse.ArgumentParser:
+    """Return the parser of a fit alone, for options that come from elsewhere."""
+    return _add_fit(_Parser(prog=prog).add_subparsers(parser_class=_Parser))
+
+
+def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> _Parser:
     # no defaults here: FitOptions has them, and what was typed can be told from what was not
     fit = commands.add_parser(
         "fit",
@@ -111,6 +126,26 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     fit.add_argument("--out", type=Path, help="run folder (default: runs/<name of the input>)")
     fit.add_argument("--overwrite", action="store_true", help="replace an earlier run in --out")
+    fit.add_argument(
+        "--checkpoint-every",
+        type=_interval,
+        metavar="INTERVAL",
+        help="keep the state of the fit in the run folder every 30s, 5min, 500 (steps), or never "
+        "(default: 30s, and at most 2%% of the time)",
+    )
+    fit.add_argument(
+        "--resume",
+        type=Path,
+        metavar="RUN",
+        help="go on from the checkpoint in a run folder, with its input and its options; the "
+        "budget may change: --steps and --seconds count from the start of the fit",
+    )
+    fit.add_argument(
+        "--like",
+        type=Path,
+        metavar="REPORT",
+        help="take the options of an earlier run from its report.json; what is typed goes first",
+    )
 
     group = fit.add_argument_group("encoding and network")
     group.add_argument(
@@ -195,6 +230,7 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> None:
     weights.add_argument(
         "--error", metavar="COLUMN", help="tables: a column of standard errors e; weights are 1/e²"
     )
+    return fit
 
 
 def _add_unit(where: argparse._ActionsContainer, about: str) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import re
-import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from .arguments import parser
+from .given import asked_for
+from .signals import Interrupted, Signals, describe
 
 if TYPE_CHECKING:
     import argparse
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _USAGE, _FAILED, _INTERRUPTED = 2, 1, 130
+# what a shell adds to the number of the signal that ended a process
+_SIGNAL = 128
 # what an operating system says of a path that cannot be meant
 _BAD_PATH = (errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EPERM)
 
@@ -27,7 +29,8 @@ _BAD_PATH = (errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EPERM)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
-    0 for success, 2 for bad usage or input, 1 for a run that failed, 130 after Ctrl-C.
+    0 for success, 2 for bad usage or input, 1 for a run that failed, 130 after Ctrl-C, 143 after
+    SIGTERM, 129 after SIGHUP.
     """
     _let_print_succeed()
     top = parser()
@@ -45,6 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return status
     except InputError as error:
         return _complain(error, _USAGE)
+    except Interrupted as error:
+        return _complain(error, _SIGNAL + error.number)
     except KeyboardInterrupt:
         return _complain("interrupted", _INTERRUPTED)
     except BrokenPipeError:
@@ -84,48 +89,32 @@ def _in_words(error: Exception) -> str:
     return text
 
 
-class _Interrupt:
-    """Ctrl-C during a fit: the first asks it to end and is answered here, a second ends at once.
-
-    It is in force from the first question on: before the first step there is nothing to save.
-    """
-
-    def __init__(self) -> None:
-        self.asked = False
-        self._previous: Any = None
-
-    def __call__(self) -> bool:
-        """Whether the fit is to end."""
-        # where Ctrl-C is switched off (a job in the background) it stays so
-        if self._previous is None and signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
-            self._previous = signal.signal(signal.SIGINT, self._ask)
-        return self.asked
-
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        self.asked = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    def restore(self) -> None:
-        """Put back what Ctrl-C did before."""
-        if self._previous is not None:
-            signal.signal(signal.SIGINT, self._previous)
-
-
 def _fit(options: argparse.Namespace) -> int:
-    given = {k: tuple(v) if isinstance(v, list) else v for k, v in vars(options).items()}
-    del given["command"]
-    path = given.pop("input", None)
-    if path is None:
+    typed = {k: v for k, v in vars(options).items() if v is not None and k != "command"}
+    if "input" not in typed and "resume" not in typed:
         return _complain("fit needs an input: a picture or a table (coordnet fit --help)", _USAGE)
-    from ..tasks import FitOptions, fit_file
+    saved = False
+    with Signals() as signals:
+        path, wanted, resume, said = asked_for(typed)
+        from tqdm.auto import tqdm
 
-    interrupt = _Interrupt()
-    try:
-        fit_file(path, FitOptions(**given), stop=interrupt)
-    finally:
-        interrupt.restore()
-    if interrupt.asked:
-        return _complain("interrupted; what was fitted so far is saved", _INTERRUPTED)
+        from ..tasks import fit_file
+
+        def outputs_begin() -> None:
+            nonlocal saved
+            saved = True
+            signals.at_once()
+
+        for sentence in said:
+            print(sentence)
+        try:
+            fit_file(path, wanted, tqdm.write, signals, saved=outputs_begin, resume=resume)
+        except Interrupted as signal:
+            what = "; the model is saved, not all of its pictures" if saved else ""
+            return _complain(f"{signal}{what}", _SIGNAL + signal.number)
+    if signals.number is not None:
+        words = describe(signals.number)
+        return _complain(f"{words}; what was fitted so far is saved", _SIGNAL + signals.number)
     return 0
 
 

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from .. import __version__
 from ..errors import refuse
 from ..field import Field
 from ..files import write_json
 from ..plotting import save_curve
-from ..training import FitResult, NonFiniteLossError, choose_device, choose_precision
+from ..training import (
+    Checkpoint,
+    FitConfig,
+    FitResult,
+    NonFiniteLossError,
+    choose_device,
+    choose_precision,
+)
 from . import TASKS
+from .kept import about_run, model_of_checkpoint, read_kept
 from .options import FitOptions
 from .run_folder import RunFolder, writing
 from .sentences import (
@@ -30,6 +39,9 @@ from .sentences import (
 from .task import Say, Task
 
 __all__ = ["fit_file", "task_for"]
+
+# options that say where a run is kept, not what is fitted
+_WHERE = ("out", "overwrite", "checkpoint_every")
 
 
 def task_for(path: Path, options: FitOptions) -> Task:
@@ -53,69 +65,159 @@ def task_for(path: Path, options: FitOptions) -> Task:
     return refuse("the input's ending tells its kind", got, f"Known: {known}.")
 
 
+@dataclass(frozen=True)
+class _Plan:
+    """What is fitted, and how."""
+
+    task: Task
+    field: Any
+    config: FitConfig
+    note: str
+
+
 def fit_file(
-    path: Path, options: FitOptions, say: Say = print, stop: Callable[[], bool] | None = None
+    path: Path,
+    options: FitOptions,
+    say: Say = print,
+    stop: Callable[[], bool] | None = None,
+    *,
+    saved: Callable[[], object] | None = None,
+    resume: bool = False,
 ) -> FitResult:
     """Fit a file and fill the run folder.
 
     The folder gets model.safetensors, the reconstruction, comparison.png, curve.png and
-    report.json. Whatever can be known to fail is refused before the fit starts, and then no
-    folder is left behind.
+    report.json; until the fit has ended, also checkpoint.safetensors. Whatever can be known to
+    fail is refused before the fit starts, and then no folder is left behind.
 
     Args:
         path: a picture or a table.
         options: what the user set.
         say: takes sentences for the console.
         stop: asked before every step; the fit ends where it says True, and is saved.
+        saved: called when the model is saved, before pictures are made of it.
+        resume: go on from the checkpoint in the run folder: the model and its settings come
+            from there, all but the budget and the device.
 
     Raises:
-        InputError: a bad input, option or folder.
+        InputError: a bad input, option or folder; nothing to go on from.
         NonFiniteLossError: the loss became infinite or NaN; the last good model is saved, unless
             it is the untrained one and would replace an earlier run.
-        RuntimeError: the run could not be written.
+        RuntimeError: the run could not be written, or memory ran out.
     """
-    task = task_for(path, options)
-    recipe = task.recipe(options)
-    config = task.config(options, recipe)
     device = choose_device(options.device)
-    field = task.field(options, recipe)
+    plan = None if resume else _new_plan(path, options)
     out = options.out or Path("runs") / path.stem
-    with RunFolder(out, options.overwrite) as folder:
+    with RunFolder(out, options.overwrite, resume) as folder:
+        plan = plan or _resumed_plan(path, options, folder)
+        task, field, config = plan.task, plan.field, plan.config
+        folder.require_space(_size(field))
         precision = choose_precision(config.precision, device, field)
         say(f"{readable(path.name)}: {task.summary()}")
         for note in task.notes:
             say(f"  note: {note}")
         for warning in task.warnings:
             say(f"  warning: {warning}")
-        if recipe.note:
-            say(f"  {recipe.note}")
+        if plan.note:
+            say(f"  {plan.note}")
         say(f"  {describe_field(field)}")
         say(f"  on {describe_machine(device)} in {precision}, {describe_training(config)}")
-        settings = {"task": task.kind, "input": task.describe(), "options": options.given()}
+        settings = {
+            "task": task.kind,
+            "input": task.describe(),
+            "options": {k: v for k, v in options.given().items() if k not in _WHERE},
+        }
+        kept = about_run(path, field, settings, options)
+        checkpoint = Checkpoint(
+            folder.checkpoint,
+            options.checkpoint_every,
+            resume=resume,
+            overwrite=options.overwrite,
+            about=kept,
+        )
+
+        def tell(text: str) -> None:
+            if text.startswith("warning: "):
+                task.warnings.append(text.removeprefix("warning: "))
+            say(f"  {text}")
+
         try:
-            result = task.fit(field, config, stop)
+            result = task.fit(field, config, stop, checkpoint=checkpoint, say=tell)
         except NonFiniteLossError as error:
             if folder.replaces and error.good_step == 0:
                 say(f"  the earlier run in {readable(folder.path)} is left as it was")
             else:
                 folder.save(field, settings)
+                folder.finish()
                 good = f"the last good model, of step {error.good_step}"
                 say(f"  {good}, is in {readable(folder.model)}")
             raise
+        except KeyboardInterrupt:
+            if folder.checkpoint.exists():
+                _say_how_to_resume(folder, say)
+            raise
+        if not folder.path.is_dir():
+            tell(f"warning: {readable(folder.path)} was removed during the fit; it is made again")
         folder.save(field, settings)
-        with writing(folder.path):
-            found = task.write_outputs(folder, field)
-            measured = {name: found.pop(name) for name in ("psnr", "rmse") if name in found}
-            result = replace(result, **measured)
-            report = _report(path, task, field, result, settings, found)
-            write_json(folder.file("report.json"), report)
-            save_curve(folder.file("curve.png"), result.history, title=readable(path.name))
+        if saved is not None:
+            saved()
+        about = {**settings, "options": options.given(), "fingerprint": kept["input"]}
+        result, weighted = _write_outputs(path, plan, folder, result, about)
+        if result.stop_reason == "stopped" and folder.checkpoint.exists():
+            _say_how_to_resume(folder, say)
+        else:
+            folder.finish()
         say(describe_result(result))
-        if found:
-            shown = ", ".join(f"{name} {value:.4g}" for name, value in found.items())
-            say(f"  {shown}; PSNR and RMSE weigh all samples alike")
+        if weighted:
+            shown = ", ".join(f"{name} {value:.4g}" for name, value in weighted.items())
+            say(f"  {shown}; {task.measured}")
         say(f"wrote {readable(folder.path)}")
     return result
+
+
+def _new_plan(path: Path, options: FitOptions) -> _Plan:
+    """Return the plan that the options ask for."""
+    task = task_for(path, options)
+    recipe = task.recipe(options)
+    config = task.config(options, recipe)
+    return _Plan(task, task.field(options, recipe), config, recipe.note)
+
+
+def _resumed_plan(path: Path, options: FitOptions, folder: RunFolder) -> _Plan:
+    """Return the plan of the fit in a folder's checkpoint."""
+    kept = read_kept(folder.checkpoint)
+    kept.require_same(path)
+    model, _ = model_of_checkpoint(folder.checkpoint)
+    return _Plan(task_for(path, options), model, kept.config_for(options), "")
+
+
+def _say_how_to_resume(folder: RunFolder, say: Say) -> None:
+    say(f"  coordnet fit --resume {readable(folder.path)} goes on from the last checkpoint")
+
+
+def _size(model: nn.Module) -> int:
+    """Return the bytes of a model's tensors."""
+    return sum(each.numel() * each.element_size() for each in model.state_dict().values())
+
+
+def _write_outputs(
+    path: Path, plan: _Plan, folder: RunFolder, result: FitResult, settings: dict[str, Any]
+) -> tuple[FitResult, dict[str, float]]:
+    """Write pictures, report and curve; return the result as measured, and weighted metrics."""
+    task, field = plan.task, plan.field
+    report = folder.file("report.json")
+    with writing(folder.path):
+        try:
+            found = task.write_outputs(folder, field)
+        except KeyboardInterrupt:
+            # the model is saved; what is known of the fit belongs beside it
+            write_json(report, _report(path, task, field, result, settings, {}))
+            raise
+        measured = {name: found.pop(name) for name in ("psnr", "rmse") if name in found}
+        result = replace(result, **measured)
+        write_json(report, _report(path, task, field, result, settings, found))
+        save_curve(folder.file("curve.png"), result.history, title=readable(path.name))
+    return result, found
 
 
 def _report(
@@ -143,6 +245,7 @@ def _report(
             "measured": "on the values of the model, before any file was written",
         },
         **found,
+        "threads": torch.get_num_threads(),
         "seed": config["seed"],
         "field": field.spec(),
         "config": config,

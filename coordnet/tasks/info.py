@@ -15,7 +15,7 @@ from ..encodings import ENCODINGS
 from ..networks import NETWORKS
 from ..training import choose_device
 from ..training.runtime import fast_bf16
-from .run_folder import open_model
+from .run_folder import open_model, unfinished
 from .sentences import describe_field, describe_machine
 
 __all__ = ["info_lines"]
@@ -34,12 +34,15 @@ def info_lines(what: str) -> Iterator[str]:
         yield from _machine()
     else:
         field, settings = open_model(what, "cpu")
+        state = unfinished(what)
         kind, about = settings.get("task"), settings.get("input")
         if kind is not None and isinstance(about, dict):
             facts = (f"{name} {json.dumps(value)}" for name, value in about.items())
             yield f"{kind}: {', '.join(facts)}"
         else:
             yield "a field saved from Python"
+        if state is not None:
+            yield state
         yield describe_field(field)
         yield str(field)
 

@@ -42,6 +42,8 @@ class FitOptions:
         compile: compile the step with `torch.compile`.
         out: the run folder; None takes runs/<name of the input>.
         overwrite: replace an earlier run in that folder.
+        checkpoint_every: how often the state of the fit is kept in the run folder, as
+            `Checkpoint` takes it; "never" for no checkpoints.
         page: the page of a picture file with several.
         x: column of positions of a table, by name.
         y: columns of values of a table, by name.
@@ -74,6 +76,7 @@ class FitOptions:
     compile: bool = False
     out: Path | None = None
     overwrite: bool = False
+    checkpoint_every: str = "auto"
     page: int | None = None
     x: str | None = None
     y: tuple[str, ...] = ()

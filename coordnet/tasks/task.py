@@ -12,7 +12,7 @@ from ..encodings import ENCODINGS, Encoding
 from ..errors import refuse
 from ..field import Field
 from ..networks import NETWORKS
-from ..training import FitConfig, FitResult, Samples, fit
+from ..training import Checkpoint, FitConfig, FitResult, Samples, fit
 from .options import FitOptions
 from .presets import Recipe
 from .run_folder import RunFolder
@@ -90,9 +90,15 @@ class Task(ABC):
 
     @abstractmethod
     def fit(
-        self, field: Any, config: FitConfig, stop: Callable[[], bool] | None = None
+        self,
+        field: Any,
+        config: FitConfig,
+        stop: Callable[[], bool] | None = None,
+        *,
+        checkpoint: Checkpoint | None = None,
+        say: Say | None = None,
     ) -> FitResult:
-        """Fit the model, in place."""
+        """Fit the model, in place; the rest is as `coordnet.fit` takes it."""
 
 
 class SampledTask(Task):
@@ -122,10 +128,17 @@ class SampledTask(Task):
         return field
 
     def fit(
-        self, field: Field, config: FitConfig, stop: Callable[[], bool] | None = None
+        self,
+        field: Field,
+        config: FitConfig,
+        stop: Callable[[], bool] | None = None,
+        *,
+        checkpoint: Checkpoint | None = None,
+        say: Say | None = None,
     ) -> FitResult:
         """Fit the field to the samples."""
-        return fit(field, self.samples(), config=config, stop=stop)
+        samples = self.samples()
+        return fit(field, samples, config=config, stop=stop, checkpoint=checkpoint, say=say)
 
 
 def build_ladder(name: str, in_dim: int, options: FitOptions, defaults: dict[str, Any]) -> Encoding:

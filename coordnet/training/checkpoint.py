@@ -16,7 +16,7 @@ from .. import __version__
 from ..errors import refuse
 from ..files import leftovers
 from .checkpoint_file import CheckpointFile, damaged, read_checkpoint, write_checkpoint
-from .interval import interval
+from .interval import Interval, interval
 from .progress import Say, warn
 from .result import HistoryPoint
 
@@ -50,8 +50,8 @@ class Checkpoint:
 
     Args:
         path: the file, a few times as large as the module (safetensors: nothing in it is code).
-        every: a number of steps (``500``), a time (``"30s"``, ``"5min"``), or ``"auto"``: every
-            30 seconds, but at most a fiftieth of the time.
+        every: a number of steps (``500``), a time (``"30s"``, ``"5min"``), ``"auto"``: every 30
+            seconds, but at most a fiftieth of the time; or ``"never"``.
         resume: go on from the file where it exists; the module, the samples and the settings
             must be those of the first fit, but for the budget.
         overwrite: begin anew although the file exists; it is replaced at the first save.
@@ -161,7 +161,8 @@ class Keeper:
     def end(self, loop: Loop, stopped: bool) -> None:
         """Write the last checkpoint of a fit that was stopped, or that has written others."""
         behind = loop.taken > self._step or self._failing or not self.written
-        if loop.taken and behind and (stopped or self.written):
+        wanted = self.checkpoint.interval != Interval() and (stopped or self.written)
+        if loop.taken and behind and wanted:
             self.save(loop)
 
 
@@ -237,6 +238,10 @@ def _restore(loop: Loop, file: CheckpointFile) -> None:
     loop.objective.load_state_dict(file.group("objective"))
     loop.objective.block = min(loop.objective.block, file.whole("block", least=1))
     loop.taken = file.whole("step")
+    most = loop.config.most_steps
+    if most is not None and most < loop.taken:
+        got = f"steps={most} after {loop.taken} steps"
+        refuse("the budget must not be spent before the fit goes on", got, "Pass more steps.")
     _restore_curve(loop, file)
     loop.start = time.perf_counter() - file.number("seconds")
 

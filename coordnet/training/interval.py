@@ -45,8 +45,8 @@ def interval(every: str | int) -> Interval:
 
     Args:
         every: a number of steps (``500``, or ``"500 steps"``), a time (``"30s"``, ``"5min"``,
-            ``"1h"``), or ``"auto"``: 30 seconds, and longer where saving takes long, so that at
-            most a fiftieth of the time goes into it.
+            ``"1h"``), ``"auto"``: 30 seconds, and longer where saving takes long, so that at
+            most a fiftieth of the time goes into it, or ``"never"``.
 
     Raises:
         InputError: neither of these.
@@ -54,6 +54,8 @@ def interval(every: str | int) -> Interval:
     text = str(every).strip()
     if text == "auto":
         return Interval(seconds=30.0, patience=_PATIENCE)
+    if text == "never":
+        return Interval()
     match = None if isinstance(every, bool) else _AMOUNT.fullmatch(text)
     if match is not None:
         amount, unit = float(match[1]), match[2] or "steps"
@@ -63,7 +65,7 @@ def interval(every: str | int) -> Interval:
             return Interval(steps=int(amount))
     return refuse(
         "checkpoints are written after a time (30s, 5min, 1h), after a number of steps (500), "
-        "or when it is cheap (auto)",
+        "when it is cheap (auto), or never",
         repr(every)[:80],
         "Pass 30s, say.",
     )

@@ -10,7 +10,7 @@ from PIL import Image
 
 import coordnet as cn
 from coordnet.encodings import ENCODINGS
-from coordnet.tasks import fit as fit_module
+from coordnet.tasks import task as fit_module
 from coordnet.tasks.image import ImageTask
 
 FILES = {"model.safetensors", "reconstruction.png", "comparison.png", "curve.png", "report.json"}

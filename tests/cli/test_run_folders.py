@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import coordnet as cn
-from coordnet.tasks import fit as fit_module
+from coordnet.tasks import task as fit_module
 from coordnet.training import NonFiniteLossError
 
 DIVERGING = ("--learning-rate", "1e6", "--steps", "40", "--hidden-dim", "64", "--layers", "4")
