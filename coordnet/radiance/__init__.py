@@ -9,13 +9,16 @@ from .._lazy import attributes, listing
 if TYPE_CHECKING:
     from .field import RadianceField
     from .hull import visual_hull
+    from .mesh import Mesh, extract_mesh
     from .model import RadianceModel, Seen
     from .objective import RadianceObjective
     from .occupancy import OccupancyGrid
     from .occupancy_model import OccupancyModel
+    from .ply import write_ply
     from .views import View, render_view
 
 _WHERE = {
+    "Mesh": "mesh",
     "OccupancyGrid": "occupancy",
     "OccupancyModel": "occupancy_model",
     "RadianceField": "field",
@@ -23,11 +26,14 @@ _WHERE = {
     "RadianceObjective": "objective",
     "Seen": "model",
     "View": "views",
+    "extract_mesh": "mesh",
     "render_view": "views",
     "visual_hull": "hull",
+    "write_ply": "ply",
 }
 
 __all__ = [
+    "Mesh",
     "OccupancyGrid",
     "OccupancyModel",
     "RadianceField",
@@ -35,8 +41,10 @@ __all__ = [
     "RadianceObjective",
     "Seen",
     "View",
+    "extract_mesh",
     "render_view",
     "visual_hull",
+    "write_ply",
 ]
 
 __getattr__ = attributes(__name__, _WHERE)

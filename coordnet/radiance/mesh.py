@@ -17,7 +17,10 @@ __all__ = ["Mesh", "extract_mesh", "half_opaque"]
 
 _MOST = 2048
 _POINTS = 1 << 16
-_SLAB = 1 << 23  # values of a slab: 32 MB
+_SLAB = 1 << 22  # values: 16 MB
+_LEAST_GAP = 1e-3
+
+Progress = Callable[[int, int], object]
 
 
 class Mesh(NamedTuple):
@@ -36,7 +39,7 @@ class Mesh(NamedTuple):
     normals: np.ndarray
 
 
-def half_opaque(model: RadianceModel, resolution: int) -> float:
+def half_opaque(model: RadianceModel, resolution: int = 256) -> float:
     """Return the density at which a cell of a grid lets half of the light through, ln 2 / side.
 
     Args:
@@ -51,33 +54,35 @@ def extract_mesh(
     *,
     resolution: int = 256,
     level: float | None = None,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> Mesh:
     """Extract the surface on which the density has one value, by marching cubes.
 
-    The density is taken at the middles of cubic cells that fill the model's box, and counts as 0
-    outside of it, so that the surface is closed. Lewiner's variant of marching cubes (2003) runs
-    on one slab of cells after the other, and the slabs are sewn together: memory is that of a
-    slab and of the mesh. A vertex is as bright as the surface looks from straight above it: its
-    colour is the model's, seen along the inward normal.
+    The density σ is taken at the middles of cubic cells that fill the model's box, and counts as
+    0 outside of it, so that the surface is closed. Between two middles the surface lies where
+    σ / (σ + level), interpolated linearly, is a half: densities differ by powers of ten, and
+    their own interpolation would press it against the thinner side. Lewiner's variant of marching
+    cubes (2003) runs on one slab of cells after the other, and the slabs are sewn together:
+    memory is that of a slab and of the mesh. The colour of a vertex is the model's as seen from
+    straight above the surface, along the inward normal.
 
     Args:
         model: the scene.
         resolution: cells along the longest side of the box, 2048 at most.
         level: the density on the surface, per unit of length; None takes `half_opaque`: what is
-            denser hides what lies a cell behind it.
+            denser hides what lies two cells behind it.
         progress: called with the numbers of cells done since the last call and in all.
 
     Raises:
-        InputError: no density of the scene reaches the level, or all of its box lies above it;
-            a resolution or level out of range; scikit-image is not installed.
+        InputError: no density reaches the level, or one is not finite; a resolution or a level
+            out of range; scikit-image is not installed.
 
     Example:
         >>> mesh = extract_mesh(model, resolution=128)
         >>> write_ply("scene.ply", mesh)
     """
     marching_cubes = _marching_cubes()
-    grid = _Grid(model, resolution)
+    grid = _Grid(model, resolution, progress)
     threshold = math.log(2) / grid.side
     if level is not None:
         threshold = positive_number("level", level, "Pass a density, 10.0 say, or None.")
@@ -85,28 +90,12 @@ def extract_mesh(
     model.eval()
     try:
         with torch.no_grad():
-            vertices, faces = _surface(grid, threshold, marching_cubes, progress)
-            normals = vertex_normals(vertices, faces)
-            colours = _colours(model, vertices, normals)
+            vertices, faces = _surface(grid, threshold, marching_cubes)
+            normals = _vertex_normals(vertices, faces)
+            colours = _colours(grid, vertices, normals)
     finally:
         model.train(mode)
-    return Mesh(vertices, faces, colours, normals)
-
-
-def vertex_normals(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Return unit normals ``(V, 3)``: the mean of the faces' around a vertex, weighed by area.
-
-    A vertex whose faces cancel or have no area gets (0, 0, 1).
-    """
-    corners = vertices.astype(np.float64)[faces]
-    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    total = np.zeros((len(vertices), 3))
-    for axis in range(3):
-        weights = np.repeat(across[:, axis], 3)
-        total[:, axis] = np.bincount(faces.reshape(-1), weights, len(vertices))
-    length = np.linalg.norm(total, axis=1, keepdims=True)
-    flat = length < 1e-30
-    return np.where(flat, (0.0, 0.0, 1.0), total / np.where(flat, 1.0, length)).astype(np.float32)
+    return Mesh(vertices.astype(np.float32), faces, colours, normals.astype(np.float32))
 
 
 def _marching_cubes() -> Any:
@@ -115,7 +104,7 @@ def _marching_cubes() -> Any:
     except ImportError:
         refuse(
             "marching cubes needs the package scikit-image",
-            "none",
+            "an installation without it",
             "Run: pip install 'coordnet[mesh]'",
         )
     return marching_cubes
@@ -127,101 +116,138 @@ class _Grid:
     Attributes:
         side: of a cell.
         shape: number of cells along each axis.
-        peak: the largest density seen so far.
+        corner: the lower corner; where the cells fill more than the box, it is in their middle.
+        peak: the largest density found so far.
     """
 
-    def __init__(self, model: RadianceModel, resolution: int) -> None:
+    def __init__(
+        self, model: RadianceModel, resolution: int, progress: Progress | None = None
+    ) -> None:
         resolution = integer_at_least(1, "resolution", resolution, "256 is usual.")
         if resolution > _MOST:
             got = f"resolution={resolution}"
             refuse(f"resolution must be at most {_MOST}", got, "256 is usual.")
         low, high = check_box(*model.box)
         extent = [b - a for a, b in zip(low, high, strict=True)]
-        self.model, self.side = model, max(extent) / resolution
-        # a side of 2.9999999 cells is one of 3
-        self.shape = tuple(max(1, math.ceil(each / self.side - 1e-6)) for each in extent)
-        room = [n * self.side - each for n, each in zip(self.shape, extent, strict=True)]
-        self.corner = np.array(low) - np.array(room) / 2
+        self.model, self.progress = model, progress
+        self.side = max(extent) / resolution
+        # 2.9999999 cells are 3
+        self.shape = [max(1, math.ceil(each / self.side - 1e-6)) for each in extent]
+        over = [n * self.side - each for n, each in zip(self.shape, extent, strict=True)]
+        self.corner = np.array(low) - np.array(over) / 2
         self.device = next(model.parameters()).device
         self.peak = 0.0
 
-    def positions(self, cells: torch.Tensor) -> torch.Tensor:
-        """Return the middles ``(N, 3)`` of cells, by their numbers in x-major order."""
-        _, ny, nz = self.shape
-        index = torch.stack(
-            [
-                torch.div(cells, ny * nz, rounding_mode="floor"),
-                torch.div(cells, nz, rounding_mode="floor") % ny,
-                cells % nz,
-            ],
-            -1,
-        )
-        corner = torch.tensor(self.corner, dtype=torch.float32, device=self.device)
-        return corner + (index + 0.5) * self.side
-
     def layers(self, first: int, last: int) -> np.ndarray:
-        """Return densities of layers first … last - 1 with a border of zeros in y and z."""
+        """Return the densities of cells ``first`` … ``last - 1`` along x, ``(n, ny, nz)``."""
         _, ny, nz = self.shape
         found = np.empty((last - first) * ny * nz, np.float32)
+        corner = torch.tensor(self.corner, dtype=torch.float32, device=self.device)
         for start in range(0, len(found), _POINTS):
             stop = min(start + _POINTS, len(found))
-            cells = torch.arange(start, stop, device=self.device) + first * ny * nz
-            found[start:stop] = self.model.density(self.positions(cells)).float().cpu().numpy()
+            cell = torch.arange(start, stop, device=self.device)
+            row = torch.div(cell, nz, rounding_mode="floor")
+            layer = torch.div(row, ny, rounding_mode="floor")
+            index = torch.stack([layer + first, row - layer * ny, cell - row * nz], -1)
+            values = self.model.density(corner + (index + 0.5) * self.side)
+            found[start:stop] = values.float().cpu().numpy()
+            if self.progress is not None:
+                self.progress(stop - start, math.prod(self.shape))
         if not np.isfinite(found).all():
-            refuse("densities must be finite", "one that is not", "Fit the scene again.")
+            which = int(np.flatnonzero(~np.isfinite(found))[0])
+            refuse("densities must be finite", f"{found[which]}", "Fit the scene again.")
         self.peak = max(self.peak, float(found.max()))
-        return np.pad(found.reshape(-1, ny, nz), ((0, 0), (1, 1), (1, 1)))
+        return found.reshape(-1, ny, nz)
 
     def slabs(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield slabs that share their outer layers, with the number of their first layer.
+        """Yield the number of the first layer and the densities of slabs, a border around all.
 
-        Layers are counted with the border: layer 0 is the zeros below the box.
+        A slab begins with the last layer of the one before. Layer 0 is the border.
         """
         nx, ny, nz = self.shape
         thick = max(1, _SLAB // ((ny + 2) * (nz + 2)))
-        last = np.zeros((1, ny + 2, nz + 2), np.float32)
+        border = np.zeros((1, ny + 2, nz + 2), np.float32)
+        last = border
         for first in range(0, nx, thick):
-            stop = min(first + thick, nx)
-            parts = [last, self.layers(first, stop)]
-            if stop == nx:
-                parts.append(np.zeros_like(last))
+            inside = self.layers(first, min(first + thick, nx))
+            parts = [last, np.pad(inside, ((0, 0), (1, 1), (1, 1)))]
+            if first + thick >= nx:
+                parts.append(border)
             slab = np.concatenate(parts)
-            last = slab[-1:].copy()
+            last = slab[-1:]
             yield first, slab
 
 
-def _surface(
-    grid: _Grid,
-    level: float,
-    marching_cubes: Any,
-    progress: Callable[[int, int], object] | None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return vertices in the scene's unit, and faces."""
-    seam = _Seam()
-    vertices, faces, number = [], [], 0
-    least = math.inf
+def _surface(grid: _Grid, level: float, marching_cubes: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return vertices ``(V, 3)`` float64 in the scene's unit, and faces ``(F, 3)``."""
+    vertices, faces = [np.empty((0, 3))], [np.empty((0, 3), np.int64)]
+    number, seam = 0, np.empty((0, 2))
+    sewn = np.empty(0, np.int64)
     for first, slab in grid.slabs():
-        least = min(least, float(slab[1:, 1:-1, 1:-1].min()))
-        # a value that is the level itself would put several vertices on one grid point
-        slab[slab == np.float32(level)] = np.nextafter(np.float32(level), np.float32(np.inf))
-        if slab.min() < level < slab.max():
-            points, triangles, _, _ = marching_cubes(slab, level)
-            points = points.astype(np.float64)
-            points[:, 0] += first
-            kept, triangles = seam.join(points, triangles, number, first, first + len(slab) - 1)
-            vertices.append(((kept - 0.5) * grid.side + grid.corner).astype(np.float32))
-            faces.append(triangles)
-            number += len(kept)
-        else:
-            seam.clear()
-        if progress is not None:
-            rest = 1 if first else 2
-            done = len(slab) - rest if first + len(slab) - 1 <= grid.shape[0] else 0
-            progress(done * grid.shape[1] * grid.shape[2], math.prod(grid.shape))
+        share = slab / (slab + np.float32(level))
+        # at a half itself several vertices would fall on one point of the grid
+        share[np.abs(share - 0.5) < _LEAST_GAP] = 0.5 + _LEAST_GAP
+        points, triangles = np.empty((0, 3)), np.empty((0, 3), np.int64)
+        if share.min() < 0.5 < share.max():
+            points, triangles, _, _ = marching_cubes(share, 0.5, gradient_direction="ascent")
+            points, triangles = points.astype(np.float64), triangles.astype(np.int64)
+        # vertices on the layer that two slabs share are the same in both, to the last bit
+        shared = points[:, 0] == 0
+        numbers = np.empty(len(points), np.int64)
+        numbers[shared] = sewn[_where(points[shared, 1:], seam)]
+        fresh = points[~shared]
+        numbers[~shared] = number + np.arange(len(fresh))
+        ends = points[:, 0] == len(slab) - 1
+        seam, sewn = points[ends, 1:], numbers[ends]
+        number += len(fresh)
+        fresh[:, 0] += first
+        vertices.append(fresh)
+        faces.append(numbers[triangles])
     if not number:
         refuse(
             f"some of the scene must be denser than the level, {level:.4g}",
-            f"densities up to {grid.peak:.4g}",
-            "The scene is empty, or pass a smaller level.",
+            f"densities up to {grid.peak:.4g} at {' x '.join(map(str, grid.shape))} points",
+            "The scene is empty there; or pass a lower level.",
         )
-    return np.concatenate(vertices), np.concatenate(faces)
+    # layer 1 of the grid with its border is the middle of cell 0
+    return grid.corner + (np.concatenate(vertices) - 0.5) * grid.side, np.concatenate(faces)
+
+
+def _where(wanted: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return the rows of ``known (K, 2)`` that are equal to those of ``wanted (N, 2)``."""
+    both, rank = np.unique(np.concatenate([known, wanted]), axis=0, return_inverse=True)
+    rank = rank.reshape(-1)
+    place = np.empty(len(both), np.int64)
+    place[rank[: len(known)]] = np.arange(len(known))
+    return place[rank[len(known) :]]
+
+
+def _vertex_normals(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """Return unit normals ``(V, 3)``: the mean of those of the faces around, weighed by area."""
+    corners = vertices[faces]
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    total = np.stack(
+        [
+            np.bincount(faces.reshape(-1), np.repeat(across[:, axis], 3), len(vertices))
+            for axis in range(3)
+        ],
+        -1,
+    )
+    length = np.linalg.norm(total, axis=1, keepdims=True)
+    # where faces cancel, any direction is as good as another
+    total[length[:, 0] == 0] = (0.0, 0.0, 1.0)
+    length[length == 0] = 1.0
+    return total / length
+
+
+def _colours(grid: _Grid, vertices: np.ndarray, normals: np.ndarray) -> np.ndarray:
+    """Return the model's colours at vertices, seen along the inward normals."""
+    colours = np.empty((len(vertices), 3), np.float32)
+    for start in range(0, len(vertices), _POINTS):
+        part = slice(start, start + _POINTS)
+        positions, outward = (
+            torch.from_numpy(each[part].astype(np.float32)).to(grid.device)
+            for each in (vertices, normals)
+        )
+        colours[part] = grid.model.colour(positions, -outward).float().cpu().numpy()
+    return colours.clip(0, 1)
