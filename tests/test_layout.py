@@ -24,6 +24,8 @@ ALLOWED = {
     "saving": BASE | {"encodings", "networks", "field"},
     "training": BASE | {"encodings", "networks", "field", "metrics"},
 }
+ALLOWED["signals"] = BASE | {"encodings", "networks", "field", "metrics", "training"}
+ALLOWED["regressor"] = BASE | {"encodings", "networks", "field", "training"}
 ALLOWED["radiance"] = BASE | {"encodings", "networks", "metrics", "rendering", "training"}
 ALLOWED["tasks"] = set(ALLOWED) | TOOLS
 ALLOWED["cli"] = set(ALLOWED)
