@@ -13,7 +13,7 @@ from ..datasets.units import UNITS, parse_quantity
 from ..encodings import ENCODINGS
 from ..errors import InputError
 from ..networks import NETWORKS
-from ..tasks.presets import PRESETS
+from ..tasks.presets import PRESETS, SCENE_PRESETS
 from ..training.interval import interval
 
 __all__ = ["fit_parser", "parser"]
@@ -122,7 +122,7 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> _Parser:
         type=Path,
         nargs="?",
         default=None,
-        help="a picture (PNG, JPEG, TIFF, …) or a table (CSV)",
+        help="a picture (PNG, JPEG, TIFF, …), a table (CSV), or a folder of posed pictures",
     )
     fit.add_argument("--out", type=Path, help="run folder (default: runs/<name of the input>)")
     fit.add_argument("--overwrite", action="store_true", help="replace an earlier run in --out")
@@ -150,8 +150,11 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> _Parser:
     group = fit.add_argument_group("encoding and network")
     group.add_argument(
         "--preset",
-        choices=list(PRESETS),
-        help="pictures: " + "; ".join(f"{name}, {about}" for name, about in PRESETS.items()),
+        choices=list({**PRESETS, **SCENE_PRESETS}),
+        help="; ".join(
+            f"{kind}: " + "; ".join(f"{name}, {about}" for name, about in presets.items())
+            for kind, presets in (("pictures", PRESETS), ("scenes", SCENE_PRESETS))
+        ),
     )
     group.add_argument(
         "--encoding",
@@ -217,6 +220,14 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> _Parser:
     group = fit.add_argument_group("reading")
     group.add_argument(
         "--page", type=_whole(0), help="page or frame of a file with several, from 0"
+    )
+    group.add_argument(
+        "--downscale", type=_whole(1), help="scenes: make the pictures this many times smaller"
+    )
+    group.add_argument(
+        "--background",
+        choices=["white", "black"],
+        help="scenes: what lies behind them in what is written and measured (white)",
     )
     group.add_argument("--x", help="tables: the column of positions (default: the first)")
     group.add_argument(

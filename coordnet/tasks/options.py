@@ -44,6 +44,9 @@ class FitOptions:
         overwrite: replace an earlier run in that folder.
         checkpoint_every: how often the state of the fit is kept in the run folder, as
             `Checkpoint` takes it; "never" for no checkpoints.
+        downscale: how many times smaller a scene's pictures are made.
+        background: "white" or "black": what lies behind a scene's pictures where they have alpha,
+            for what is written and measured.
         page: the page of a picture file with several.
         x: column of positions of a table, by name.
         y: columns of values of a table, by name.
@@ -77,6 +80,8 @@ class FitOptions:
     out: Path | None = None
     overwrite: bool = False
     checkpoint_every: str = "auto"
+    downscale: int | None = None
+    background: str | None = None
     page: int | None = None
     x: str | None = None
     y: tuple[str, ...] = ()

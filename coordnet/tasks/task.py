@@ -30,12 +30,14 @@ class Task(ABC):
     Attributes:
         kind: its name in TASKS.
         suffixes: endings of the files it reads.
+        measured: what is to be said of metrics beside PSNR and RMSE.
         notes: sentences about the input for the console.
         warnings: such sentences where something is likely to be wrong.
     """
 
     kind: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]]
+    measured: ClassVar[str] = "PSNR and RMSE weigh all samples alike"
 
     path: Path
     notes: list[str]
@@ -77,7 +79,7 @@ class Task(ABC):
         """Return the input in a few words."""
 
     @abstractmethod
-    def write_outputs(self, folder: RunFolder, field: Field) -> dict[str, float]:
+    def write_outputs(self, folder: RunFolder, field: Any) -> dict[str, float]:
         """Write the reconstruction and the comparison; return the metrics they gave, if any.
 
         ``psnr`` and ``rmse`` take the place of those of the fit; others, which weigh the samples,
