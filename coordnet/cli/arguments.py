@@ -13,7 +13,7 @@ from ..datasets.units import UNITS, parse_quantity
 from ..encodings import ENCODINGS
 from ..errors import InputError
 from ..networks import NETWORKS
-from ..tasks.presets import PRESETS, SCENE_PRESETS
+from ..tasks.presets import AUDIO_PRESETS, PRESETS, SCENE_PRESETS
 from ..training.interval import interval
 
 __all__ = ["fit_parser", "parser"]
@@ -113,7 +113,7 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> _Parser:
     # no defaults here: FitOptions has them, and what was typed can be told from what was not
     fit = commands.add_parser(
         "fit",
-        help="fit a picture or a table",
+        help="fit a picture, a sound, a table or a scene",
         description=_FIT,
         argument_default=argparse.SUPPRESS,
     )
@@ -122,7 +122,8 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> _Parser:
         type=Path,
         nargs="?",
         default=None,
-        help="a picture (PNG, JPEG, TIFF, …), a table (CSV), or a folder of posed pictures",
+        help="a picture (PNG, JPEG, TIFF, …), a sound (WAV, FLAC, …), a table (CSV), or a folder "
+        "of posed pictures",
     )
     fit.add_argument("--out", type=Path, help="run folder (default: runs/<name of the input>)")
     fit.add_argument("--overwrite", action="store_true", help="replace an earlier run in --out")
@@ -148,12 +149,13 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> _Parser:
     )
 
     group = fit.add_argument_group("encoding and network")
+    kinds = {"pictures": PRESETS, "sounds": AUDIO_PRESETS, "scenes": SCENE_PRESETS}
     group.add_argument(
         "--preset",
-        choices=list({**PRESETS, **SCENE_PRESETS}),
+        choices=list({**PRESETS, **AUDIO_PRESETS, **SCENE_PRESETS}),
         help="; ".join(
             f"{kind}: " + "; ".join(f"{name}, {about}" for name, about in presets.items())
-            for kind, presets in (("pictures", PRESETS), ("scenes", SCENE_PRESETS))
+            for kind, presets in kinds.items()
         ),
     )
     group.add_argument(
@@ -257,8 +259,9 @@ def _add_runtime(where: argparse._ActionsContainer, default: str = "auto") -> No
 def _add_render(commands: argparse._SubParsersAction[_Parser]) -> None:
     render = commands.add_parser(
         "render",
-        help="render a run at any size",
-        description="Write a run's picture at any size, or a fitted table as CSV.",
+        help="render a run at any size or rate",
+        description="Write a run's picture at any size, a fitted sound at any rate, or a fitted "
+        "table as CSV.",
     )
     render.add_argument("run", type=Path, help="run folder, or its model.safetensors")
     render.add_argument(
@@ -266,12 +269,16 @@ def _add_render(commands: argparse._SubParsersAction[_Parser]) -> None:
         "--output",
         type=Path,
         required=True,
-        help="file to write (.png, .jpg, .tif, …; .csv for a table)",
+        help="file to write (.png, .jpg, .tif, …; .wav, .flac or .aiff for a sound; .csv for a "
+        "table)",
     )
     render.add_argument(
         "--size",
         type=_size,
         help="pictures: WIDTHxHEIGHT; tables: a number of positions (default: as fitted)",
+    )
+    render.add_argument(
+        "--rate", type=_whole(1), help="sounds: samples a second (default: as fitted)"
     )
     render.add_argument("--overwrite", action="store_true", help="replace an existing file")
     _add_runtime(render)

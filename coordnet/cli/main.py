@@ -123,7 +123,7 @@ def _render(options: argparse.Namespace) -> int:
 
     from ..tasks import render_run
 
-    with tqdm(unit="px", unit_scale=True, desc="render", disable=None, leave=False) as bar:
+    with tqdm(unit="", unit_scale=True, desc="render", disable=None, leave=False) as bar:
 
         def progress(done: int, total: int) -> None:
             bar.total = total
@@ -133,6 +133,7 @@ def _render(options: argparse.Namespace) -> int:
             options.run,
             options.output,
             size=options.size,
+            rate=options.rate,
             device=options.device,
             overwrite=options.overwrite,
             say=bar.write,

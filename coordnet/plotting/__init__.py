@@ -1,11 +1,13 @@
 """Figures: arrays in, files out. No display, no global state; matplotlib is imported when used.
 
 `save_comparison` shows pictures, `save_curve` the course of a fit, `save_signal` samples and the
-curve fitted to them. `new_figure` and `save_figure` are for figures of one's own.
+curve fitted to them, `save_sound` a sound and its spectrogram.
+`new_figure` and `save_figure` are for figures of one's own.
 """
 
 from __future__ import annotations
 
+from .audio import SoundFigure, save_sound
 from .curves import save_curve
 from .figures import COLOURS, new_figure, save_figure, tidy
 from .pictures import save_comparison
@@ -14,6 +16,7 @@ from .signals import save_signal
 
 __all__ = [
     "COLOURS",
+    "SoundFigure",
     "coloured_depth",
     "new_figure",
     "save_comparison",
@@ -21,5 +24,6 @@ __all__ = [
     "save_curve",
     "save_figure",
     "save_signal",
+    "save_sound",
     "tidy",
 ]

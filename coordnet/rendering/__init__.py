@@ -8,10 +8,12 @@ from .._lazy import attributes
 
 if TYPE_CHECKING:
     from .image import render_image, render_points
+    from .signal import render_signal
     from .spaces import contract, forward_facing, from_ndc, ndc_rays, to_ndc, uncontract
 
 _WHERE = {
     **dict.fromkeys(("render_image", "render_points"), "image"),
+    "render_signal": "signal",
     **dict.fromkeys(
         ("contract", "forward_facing", "from_ndc", "ndc_rays", "to_ndc", "uncontract"), "spaces"
     ),
@@ -24,6 +26,7 @@ __all__ = [
     "ndc_rays",
     "render_image",
     "render_points",
+    "render_signal",
     "to_ndc",
     "uncontract",
 ]

@@ -28,7 +28,13 @@ __all__ = [
 
 # kind of input → the task that knows it
 TASKS: LazyTable[type[Task]] = LazyTable(
-    __name__, {"image": "image:ImageTask", "table": "table:TableTask", "scene": "scene:SceneTask"}
+    __name__,
+    {
+        "image": "image:ImageTask",
+        "table": "table:TableTask",
+        "audio": "audio:AudioTask",
+        "scene": "scene:SceneTask",
+    },
 )
 
 __getattr__ = attributes(

@@ -8,13 +8,19 @@ from typing import Any
 
 from ..errors import refuse
 
-__all__ = ["PRESETS", "SCENE_PRESETS", "Recipe", "recipe"]
+__all__ = ["AUDIO_PRESETS", "PRESETS", "SCENE_PRESETS", "Recipe", "recipe"]
 
 # name → what it is for, as the command line says it
 PRESETS = {
     "fast": "the most dB a second: a grid with about a vertex for each pixel",
     "quality": "smooth between the pixels, for enlarging: Gaussian features and a wide network",
     "small": "a few per cent of the parameters: Gaussian features and a narrow network",
+}
+
+# … and of sounds, in audio_presets.py
+AUDIO_PRESETS = {
+    "fast": "the most dB a second: a grid with a vertex for each sample",
+    "small": "a quarter of the parameters: a grid with a vertex for every fourth sample",
 }
 
 # … and of scenes, in scene_presets.py

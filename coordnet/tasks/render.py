@@ -48,21 +48,23 @@ def render_run(
     output: Path,
     *,
     size: int | tuple[int, int] | None = None,
+    rate: int | None = None,
     device: str = "auto",
     overwrite: bool = False,
     say: Say = print,
     progress: Callable[[int, int], object] | None = None,
 ) -> None:
-    """Render a run to a file: a picture at any size, or a table at any number of positions.
+    """Render a run to a file: a picture or a table at any size, a sound at any rate.
 
     Args:
         run: the run folder, or its model file.
         output: the file to write.
         size: (width, height) of a picture, number of positions of a table; None: as fitted.
+        rate: samples a second of a sound; None: as fitted.
         device: "auto" or a torch device.
         overwrite: whether an existing file may be replaced.
         say: takes sentences for the console.
-        progress: called with the numbers of pixels done since the last call and in all.
+        progress: called with the numbers of pixels or samples done since the last call and in all.
 
     Raises:
         InputError: no such run, or an output that cannot hold it or exists.
@@ -72,4 +74,8 @@ def render_run(
     check_output(output, overwrite)
     field, settings = open_model(run, str(chosen))
     task: Any = task_of_run(settings)
-    task.render(field, settings["input"], output, {"size": size, "progress": progress}, say)
+    if rate is not None and task.kind != "audio":
+        got = f"--rate {rate} for a run of kind {task.kind}"
+        refuse("--rate belongs to sounds", got, "Pass --size, or leave it away.")
+    given = {"size": size, "rate": rate, "progress": progress}
+    task.render(field, settings["input"], output, given, say)
