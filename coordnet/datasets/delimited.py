@@ -87,6 +87,8 @@ def find_form(path: Path, *, single: bool = False) -> TextForm:
     if any(2 * counts[mark] >= len(lines) for mark in counts if mark != " "):
         counts[" "] = 0
     delimiter = max(counts, key=lambda mark: counts[mark])
+    if single and delimiter == " " and counts[" "] < len(lines) - 1:
+        counts[" "] = 0  # '2010-01-01' beside '2010-01-01 05:30': one column
     if not counts[delimiter]:
         if single:
             return TextForm(encoding, ",", _DELIMITERS[","])
@@ -139,9 +141,14 @@ def mend_name(name: str) -> tuple[str, bool]:
     return name, False
 
 
-def quoted(cell: str) -> str:
-    """Return a cell in quotes where a reader would take it apart, or for a comment."""
-    if any(mark in cell for mark in ',;|\t"\n\r') or cell.startswith("#"):
+def quoted(cell: str, marks: str = ",;|\t") -> str:
+    """Return a cell in quotes where a reader would take it apart, or for a comment.
+
+    Args:
+        cell: its text.
+        marks: the characters that may be delimiters.
+    """
+    if any(mark in cell for mark in marks + '"\n\r') or cell.startswith("#"):
         return '"' + cell.replace('"', '""') + '"'
     return cell
 

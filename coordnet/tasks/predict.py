@@ -115,11 +115,11 @@ def _read_times(
 ) -> tuple[TextTable, np.ndarray, np.ndarray, str]:
     """Return the file, its times on the run's axis, which rows have none, and the decimal sign."""
     text = TextTable(path, single=True)
+    notes: list[str] = []
     if not text.has_header and len(text.names) == 1:
         text.names[0] = about.x_name
     else:
-        for note in text.notes:
-            say(f"note: {note}")
+        notes += text.notes
     if not text.sample:
         refuse(f"there must be at least one time: {str(path)!r}", "none", "Add rows.")
     place = find_column(path, text.names, about.x_name if x is None else x, "the time")
@@ -133,7 +133,6 @@ def _read_times(
         found, gone = reader.column([row[place] for _, row in block], lines)
         kept.append(found[~gone])
         missing.append(gone)
-    notes: list[str] = []
     at, _ = reader.resolve(np.concatenate(kept), notes)
     if note := numbers.note():
         notes.append(note)
@@ -172,7 +171,9 @@ def _lines(text: TextTable, names: list[str], values: np.ndarray, decimal: str) 
         if len(some) < len(block):
             break
         yield "".join(
-            mark.join([*(quoted(mend_name(cell)[0]) for cell in cells), *_numbers(row, decimal)])
+            mark.join(
+                [*(quoted(mend_name(cell)[0], mark) for cell in cells), *_numbers(row, decimal)]
+            )
             + "\n"
             for (_, cells), row in zip(block, some, strict=True)
         )
