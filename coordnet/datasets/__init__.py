@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .text_table import TextTable
     from .times import TimeAxis
     from .units import UNITS, in_unit
+    from .video import VIDEO_ENDINGS, check_video, is_video, write_video
 
 _WHERE = {
     **dict.fromkeys(
@@ -50,11 +51,13 @@ _WHERE = {
     "TextTable": "text_table",
     "TimeAxis": "times",
     **dict.fromkeys(("UNITS", "in_unit"), "units"),
+    **dict.fromkeys(("VIDEO_ENDINGS", "check_video", "is_video", "write_video"), "video"),
 }
 
 __all__ = [
     "FORMATS",
     "UNITS",
+    "VIDEO_ENDINGS",
     "Audio",
     "AudioWriter",
     "Image",
@@ -65,11 +68,13 @@ __all__ = [
     "TimeAxis",
     "check_audio_output",
     "check_output",
+    "check_video",
     "composite",
     "describe_periods",
     "grid_step",
     "in_unit",
     "is_scene",
+    "is_video",
     "nyquist_harmonic",
     "nyquist_warning",
     "read_audio",
@@ -83,6 +88,7 @@ __all__ = [
     "write_audio",
     "write_image",
     "write_table",
+    "write_video",
 ]
 
 __getattr__ = attributes(__name__, _WHERE)

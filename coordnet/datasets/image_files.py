@@ -12,7 +12,7 @@ import numpy as np
 from ..files import write_atomic
 from .image_checks import refuse_file
 
-__all__ = ["check_output", "is_lossy", "write_image"]
+__all__ = ["check_output", "is_lossy", "to_samples", "write_image"]
 
 # {extension: {bits in a sample: the numbers of channels that the format can hold}}
 _PNG: dict[int, tuple[int, ...]] = {8: (1, 2, 3, 4), 16: (1, 2, 3, 4)}
@@ -158,7 +158,7 @@ def write_image(
             f"quality={quality!r}",
             "Choose 95 for the best, or .png for a file without loss.",
         )
-    pixels = _samples(path, values, bit_depth)
+    pixels = to_samples(path, values, bit_depth)
     try:
         data = _encoded(path.suffix.lower(), pixels, quality)
     # Encoders raise several kinds.
@@ -180,8 +180,8 @@ def write_image(
         )
 
 
-def _samples(path: Path, values: np.ndarray, bit_depth: int) -> np.ndarray:
-    """Floats to the samples of the file; whole numbers stay."""
+def to_samples(path: Path, values: np.ndarray, bit_depth: int) -> np.ndarray:
+    """Return the samples of a file: floats clipped, scaled and rounded; whole numbers stay."""
     if values.dtype.kind != "f":
         return np.ascontiguousarray(values, dtype=np.uint8 if bit_depth == 8 else np.uint16)
     bad = ~np.isfinite(values)
