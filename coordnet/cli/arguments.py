@@ -61,8 +61,15 @@ def _positive(text: str) -> float:
     return number
 
 
+def _ladder_size(text: str) -> int | str:
+    """Return "auto", or a whole number above 0."""
+    return text if text == "auto" else _whole(1)(text)
+
+
 def _period(text: str) -> float | str:
-    """Return a plain number, or the text of a number with a unit."""
+    """Return "auto", a plain number, or the text of a number with a unit."""
+    if text == "auto":
+        return text
     try:
         number, unit = parse_quantity("period", text)
     except InputError as error:
@@ -164,7 +171,10 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> _Parser:
         help="default: hashgrid for pictures, harmonic with --period, else gaussian",
     )
     group.add_argument(
-        "--k", type=_whole(1), help="size of the ladder (pictures: 64 harmonics, 256 gaussian)"
+        "--k",
+        type=_ladder_size,
+        help="size of the ladder (pictures: 64 harmonics, 256 gaussian); tables: auto chooses it "
+        "by the error on held-out blocks of time",
     )
     group.add_argument("--C", type=_positive, help="constant of the geometric ladder (10000)")
     group.add_argument(
@@ -180,7 +190,7 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> _Parser:
         dest="periods",
         metavar="PERIOD",
         help="tables: a period in the unit of the positions, or with one (24h, 365.25d); again "
-        "for several",
+        "for several; auto finds it",
     )
     group.add_argument(
         "--trend",
@@ -192,7 +202,11 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> _Parser:
     group.add_argument(
         "--wrap", choices=["x", "y"], help="pictures: repeat in one direction (panoramas: x)"
     )
-    group.add_argument("--network", choices=list(NETWORKS), help="default: mlp")
+    group.add_argument(
+        "--network",
+        choices=[*NETWORKS, "linear"],
+        help="default: mlp; tables: linear fits the harmonics exactly, by least squares",
+    )
     group.add_argument("--hidden-dim", type=_whole(1), help="width of the network")
     group.add_argument("--layers", type=_whole(0), help="hidden layers")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from .audio import SoundFigure, save_sound
 from .curves import save_curve
 from .figures import COLOURS, new_figure, save_figure, tidy
+from .folded import save_folded, save_k_curve, save_periodogram
 from .pictures import save_comparison
 from .scenes import coloured_depth, save_contact_sheet
 from .signals import save_signal
@@ -23,6 +24,9 @@ __all__ = [
     "save_contact_sheet",
     "save_curve",
     "save_figure",
+    "save_folded",
+    "save_k_curve",
+    "save_periodogram",
     "save_signal",
     "save_sound",
     "tidy",

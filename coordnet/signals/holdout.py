@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..encodings import FourierFeatures
 from ..errors import integer_at_least, refuse
-from .harmonics import harmonic_encoding
 from .series import Series
 
 __all__ = ["ChoiceOfK", "choose_k"]
@@ -160,9 +160,9 @@ def _nested_design(
     series: Series, periods: Sequence[float], k: int, trend: int
 ) -> tuple[np.ndarray, Any]:
     """Return columns in the order in which k adds them, and how many there are for a k."""
-    encoding = harmonic_encoding(periods, [k] * len(periods))
     x = torch.from_numpy(series.times + series.middle)[:, None]
-    features = encoding(x).numpy().reshape(len(series), len(periods), k, 2)
+    each = [FourierFeatures(1, k=k, period=period)(x).numpy() for period in periods]
+    features = np.stack(each, 1).reshape(len(series), len(periods), k, 2)
     unit = series.times / (0.5 * series.span or 1.0)
     first = np.polynomial.legendre.legvander(unit, trend)
     nested = features.transpose(0, 2, 1, 3).reshape(len(series), -1)

@@ -1,156 +1,141 @@
-"""What a fitted function is made of: its spectrum over a period, its slope, its folded phase."""
+"""Amplitude and phase of each harmonic of a fitted function."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
-from ..constants import supports_float64
 from ..errors import integer_at_least, positive_number, refuse
-from .series import as_float64
+from ..field import Field
+from .functions import Function, evaluate
 
-__all__ = ["Spectrum", "derivative", "fold", "spectrum"]
+__all__ = ["Spectrum", "harmonic_spectrum"]
 
-_BLOCK = 1 << 14
+_FIRST = 256
 _MOST = 1 << 20
+_SMALL = 1e-6
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """f(x) = mean + Σ_j amplitude_j cos(2π j x / period - phase_j), over one period.
+    """f(x) = mean + Σ_j amplitude_j · cos(2πjx/period - phase_j), for each of D values.
+
+    Harmonic j peaks at x = phase_j / 2π · period / j.
 
     Attributes:
-        period: the period, in the unit of x.
+        period: in the unit of x.
         mean: ``(D,)``.
-        amplitude: ``(K, D)``, of harmonics 1 … K, in the values' unit.
-        phase: ``(K, D)``, in radians, from -π to π.
-        beyond: ``(D,)``, the root mean square of all higher harmonics, up to half the samples.
-        samples: how many were taken over the period.
+        amplitude: ``(k, D)`` of harmonics 1 … k, in the values' unit, at least 0.
+        phase: ``(k, D)`` in radians, from -π to π.
+        amplitude_error: ``(k, D)`` standard errors, or None where they are not known.
+        phase_error: ``(k, D)`` in radians, or None; infinite where the amplitude is 0.
+        aliasing: the largest amplitude that the last doubling of the samples changed, or took
+            from where there is none; None where nothing was sampled.
+        samples: in one period, 0 where nothing was sampled.
     """
 
     period: float
     mean: np.ndarray
     amplitude: np.ndarray
     phase: np.ndarray
-    beyond: np.ndarray
-    samples: int
+    amplitude_error: np.ndarray | None = None
+    phase_error: np.ndarray | None = None
+    aliasing: float | None = None
+    samples: int = 0
+
+    @property
+    def order(self) -> np.ndarray:
+        """1 … k."""
+        return np.arange(1, len(self.amplitude) + 1)
+
+    @property
+    def wavelength(self) -> np.ndarray:
+        """period / j, ``(k,)``, in the unit of x."""
+        return self.period / self.order
 
 
-def spectrum(
-    function: Callable[[Tensor], Tensor],
-    period: float,
-    harmonics: int = 16,
+def harmonic_spectrum(
+    function: Function,
+    period: float | None = None,
+    k: int | None = None,
     *,
-    tolerance: float = 1e-6,
+    start: float = 0.0,
+    axis: int = 0,
+    at: Any = None,
 ) -> Spectrum:
-    """Return amplitude and phase of each harmonic of a function of period ``period``.
+    """Return amplitude and phase of the harmonics of any fitted function, by FFT over one period.
 
-    By a fast Fourier transform of values over one period, end point left out. The number of
-    samples is doubled until no amplitude changes by more than ``tolerance`` of the largest:
-    what a network adds above half the samples would otherwise be folded into the harmonics.
+    The function is sampled evenly over one period without its end point, and the samples are
+    doubled, from 256 or 8 k up to 2^20, until the harmonics change by less than a millionth of the
+    largest: those above half the sampling rate are folded onto lower ones, and this finds out
+    whether there are any. ``aliasing`` is what was left at the end.
+
+    A function that does not repeat (a trend, two periods on one coordinate) is analysed as if its
+    piece from ``start`` on did; its jump adds amplitudes ~ 1/j.
 
     Args:
-        function: a field, or any callable from ``(N, 1)`` float64 to ``(N, D)``.
-        period: its period.
-        harmonics: how many to return.
-        tolerance: of the change in doubling; at 2^20 samples doubling ends in any case.
+        function: as in `evaluate`; a `Field`, say.
+        period: in the unit of the coordinate; None takes it from the field's encoding.
+        k: number of harmonics to return; None returns all down to a millionth of the largest.
+        start: where the period begins. Phases count from x = 0 all the same.
+        axis: the coordinate to go along.
+        at: the other coordinates, ``(d,)``; the entry of ``axis`` is not used.
+
+    Raises:
+        InputError: no period known; a coordinate that is not there.
     """
-    length = positive_number("period", period, "Pass 24.0, say.")
-    number = integer_at_least(1, "harmonics", harmonics, "Pass 16, say.")
-    samples = 1 << max(8, (8 * number - 1).bit_length())
-    found = _transform(function, length, samples, number)
-    while samples < _MOST:
-        samples *= 2
-        finer = _transform(function, length, samples, number)
-        change = np.abs(finer.amplitude - found.amplitude).max()
-        found = finer
-        if change <= tolerance * max(float(found.amplitude.max()), 1e-300):
+    axis = integer_at_least(0, "axis", axis, "Coordinates are counted from 0.")
+    if period is None:
+        known = function.encoding.periods if isinstance(function, Field) else ()
+        period = known[axis] if axis < len(known) else None
+        if period is None:
+            got = "a function whose coordinate does not repeat by construction"
+            refuse("a spectrum needs a period", got, "Pass period=.")
+    length = positive_number("period", period, "Give it in the unit of the coordinate.")
+    if k is not None:
+        k = integer_at_least(1, "k", k, "Pass None for all harmonics.")
+        if 4 * k > _MOST:
+            refuse(f"k must be at most {_MOST // 4:,}", f"k={k}", "Pass a smaller k.")
+    base = np.zeros(axis + 1) if at is None else np.array(at, dtype=np.float64)
+    if base.ndim != 1 or axis >= len(base):
+        refuse("at must hold every coordinate", f"shape {base.shape}", "Pass one number for each.")
+
+    def sampled(number: int, shift: float) -> np.ndarray:
+        points = np.tile(base, (number, 1))
+        points[:, axis] = start + (np.arange(number) + shift) * (length / number)
+        return evaluate(function, points)
+
+    number = _FIRST
+    while k is not None and number < 8 * k:
+        number *= 2
+    values = sampled(number, 0.0)
+    found = np.fft.rfft(values, axis=0, norm="forward")
+    while True:
+        finer = np.empty((2 * number, values.shape[1]))
+        finer[0::2], finer[1::2] = values, sampled(number, 0.5)
+        better = np.fft.rfft(finer, axis=0, norm="forward")
+        # the coarser FFT says what lies below half its rate, and that nothing lies above
+        change = np.abs(better)
+        change[: number // 2] = np.abs(better[: number // 2] - found[: number // 2])
+        aliasing, largest = 2 * float(change.max()), 2 * float(np.abs(better[1:]).max())
+        number, values, found = 2 * number, finer, better
+        if aliasing <= _SMALL * largest or 2 * number > _MOST:
             break
-    return found
-
-
-def _transform(
-    function: Callable[[Tensor], Tensor], period: float, samples: int, harmonics: int
-) -> Spectrum:
-    x = torch.arange(samples, dtype=torch.float64)[:, None] * (period / samples)
-    values = _evaluate(function, x)
-    found = np.fft.rfft(values, axis=0) / samples
-    inside = 2 * found[1 : harmonics + 1]
-    rest = found[harmonics + 1 :]
+    waves = found[1 : number // 2]
+    if k is None:
+        strong = np.flatnonzero((np.abs(waves) > _SMALL * np.abs(waves).max()).any(1))
+        k = int(strong[-1]) + 1 if strong.size else 1
+    order = np.arange(1, k + 1)
+    # the FFT's phases count from ``start``
+    turns = np.mod(order * (start / length), 1.0)[:, None]
+    waves = 2 * waves[:k] * np.exp(-2j * np.pi * turns)
     return Spectrum(
-        period=period,
+        period=length,
         mean=found[0].real,
-        amplitude=np.abs(inside),
-        # a cos φ + b sin φ = A cos(φ - phase), and the transform gives (a - ib) / 2
-        phase=-np.angle(inside),
-        beyond=np.sqrt(2 * np.square(np.abs(rest)).sum(0)),
-        samples=samples,
+        amplitude=np.abs(waves),
+        phase=-np.angle(waves) + 0.0,
+        aliasing=aliasing,
+        samples=number,
     )
-
-
-def _evaluate(function: Callable[[Tensor], Tensor], x: Tensor) -> np.ndarray:
-    home = torch.device("cpu")
-    if isinstance(function, nn.Module):
-        home = next((p.device for p in function.parameters()), home)
-    home = home if supports_float64(home) else torch.device("cpu")
-    parts = []
-    with torch.no_grad():
-        for start in range(0, len(x), _BLOCK):
-            parts.append(function(x[start : start + _BLOCK].to(home)).double().cpu())
-    values = torch.cat(parts).numpy()
-    if values.ndim != 2 or len(values) != len(x):
-        got = f"shape {values.shape} for {tuple(x.shape)}"
-        refuse("the function must map (N, 1) to (N, D)", got, "Keep the leading axis.")
-    return values
-
-
-def derivative(function: Callable[[Tensor], Tensor], x: Tensor, order: int = 1) -> Tensor:
-    """Return the derivative of each value with respect to a single coordinate.
-
-    Args:
-        function: a field, or any differentiable callable from ``(N, 1)`` to ``(N, D)``.
-        x: ``(N, 1)``, float32 or float64.
-        order: 1 for the slope, 2 for the curvature, … A network of ReLUs is straight between its
-            kinks: of its second derivative only the encoding's part is left.
-
-    Returns:
-        ``(N, D)``, in the values' unit over the coordinate's unit to the power ``order``.
-    """
-    times = integer_at_least(1, "order", order, "Pass 1 for the slope.")
-    if x.ndim != 2 or x.shape[1] != 1 or not x.is_floating_point():
-        got = f"{x.dtype} of shape {tuple(x.shape)}"
-        refuse(
-            "a derivative is taken at x of shape (N, 1), floating point", got, "Pass x[:, None]."
-        )
-    with torch.enable_grad():
-        at = x.detach().clone().requires_grad_()
-        columns = []
-        for value in function(at).unbind(-1):
-            slope = value
-            for left in reversed(range(times)):
-                (found,) = torch.autograd.grad(
-                    slope.sum(), at, create_graph=left > 0, retain_graph=True, allow_unused=True
-                )
-                if found is None:  # a constant
-                    slope = torch.zeros_like(at[:, 0])
-                    break
-                slope = found[:, 0]
-                if left and not slope.requires_grad:
-                    slope = torch.zeros_like(slope)
-                    break
-            columns.append(slope.detach())
-    return torch.stack(columns, -1)
-
-
-def fold(x: Any, period: float, origin: float = 0.0) -> np.ndarray:
-    """Return x - origin modulo the period, in [0, period), worked out in float64."""
-    length = positive_number("period", period, "Pass 24.0, say.")
-    positions = as_float64("x", x)
-    folded = np.mod(positions - origin, length)
-    # a tiny negative number may round to the period itself
-    return np.where(folded >= length, 0.0, folded)

@@ -33,7 +33,6 @@ from .sentences import (
     describe_field,
     describe_machine,
     describe_result,
-    describe_training,
     readable,
 )
 from .task import Say, Task
@@ -121,7 +120,7 @@ def fit_file(
         if plan.note:
             say(f"  {plan.note}")
         say(f"  {describe_field(field)}")
-        say(f"  on {describe_machine(device)} in {precision}, {describe_training(config)}")
+        say(f"  on {describe_machine(device)} in {precision}, {task.training(config)}")
         settings = {
             "task": task.kind,
             "input": task.describe(),
@@ -216,7 +215,8 @@ def _write_outputs(
         measured = {name: found.pop(name) for name in ("psnr", "rmse") if name in found}
         result = replace(result, **measured)
         write_json(report, _report(path, task, field, result, settings, found))
-        save_curve(folder.file("curve.png"), result.history, title=readable(path.name))
+        if result.history:
+            save_curve(folder.file("curve.png"), result.history, title=readable(path.name))
     return result, found
 
 

@@ -19,11 +19,11 @@ class FitOptions:
     Attributes:
         preset: a name in PRESETS; chooses the encoding and all else that is not set.
         encoding: a name in ENCODINGS.
-        k: size of the ladder.
+        k: size of the ladder; "auto" to choose it for a table, by blocked hold-out.
         C: constant of the geometric ladder.
         sigma: spread of the Gaussian ladder, in cycles per domain, or per period where one is set.
         periods: numbers in the coordinate's own unit, or text with a unit of time ("24h",
-            "365.25d"); none for a signal that does not repeat.
+            "365.25d"), or "auto" alone, to find it; none for a signal that does not repeat.
         trend: put the coordinate itself beside the periods, for a signal that also drifts.
         tile: a picture repeats in both directions.
         wrap: "x" or "y": a picture repeats in that direction.
@@ -57,7 +57,7 @@ class FitOptions:
 
     preset: str | None = None
     encoding: str | None = None
-    k: int | None = None
+    k: int | str | None = None
     C: float | None = None
     sigma: float | None = None
     periods: tuple[float | str, ...] = ()

@@ -25,7 +25,18 @@ __all__ = ["RunFolder", "checkpoint_of", "open_model", "unfinished", "writing"]
 _MODEL = "model.safetensors"
 _CHECKPOINT = "checkpoint.safetensors"
 # what a run may leave besides its model
-_OUTPUTS = ("report.json", "reconstruction.*", "comparison.png", "curve.png")
+_OUTPUTS = (
+    "report.json",
+    "reconstruction.*",
+    "comparison.png",
+    "curve.png",
+    "curve.csv",
+    "harmonics.csv",
+    "folded.png",
+    "periodogram.png",
+    "k.png",
+    "views.json",
+)
 
 
 @contextlib.contextmanager

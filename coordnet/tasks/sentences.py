@@ -67,6 +67,8 @@ def _bare(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def _settings_of(spec: dict[str, Any]) -> str:
+    if spec["name"] == "mlp" and not spec["num_hidden_layers"]:
+        return "one linear layer"
     hidden = ("name", "in_dim", "out_dim", "include_input", "seed")
     shown = ", ".join(f"{k}={v}" for k, v in spec.items() if k not in hidden and v is not None)
     return f"{spec['name']}({shown})" if shown else spec["name"]

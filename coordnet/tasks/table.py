@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -10,16 +12,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..datasets import TimeAxis, describe_periods, in_unit, nyquist_warning, read_table
+from ..datasets import TimeAxis, describe_periods, nyquist_warning, read_table
 from ..encodings import Encoding
 from ..errors import refuse
 from ..field import Field
-from ..training import TensorSamples
+from ..signals import HarmonicModel
+from ..training import Checkpoint, FitConfig, FitResult, TensorSamples
 from .options import FitOptions
 from .presets import Recipe
 from .run_folder import RunFolder
 from .sentences import plural, readable
+from .table_choices import choose
 from .table_encoding import build_encoding, default_harmonics
+from .table_harmonics import fit_exactly, linear_result, write_harmonics
 from .table_outputs import render_table, values_at, write_table_outputs
 from .table_settings import TableSettings
 from .task import SampledTask, Say, refuse_unused
@@ -59,10 +64,12 @@ class TableTask(SampledTask):
             got = f"--x {names[0]} with --y {' --y '.join(names[1:])}"
             refuse("a column may be used once", got, "Leave the second away.")
         unit = self.table.time.unit
-        self.periods = tuple(in_unit("period", each, unit) for each in options.periods)
+        self.choices = choose(self.table, options)
+        self.periods, self.k = self.choices.periods, self.choices.k
         self.trend = options.trend
-        self.notes = list(self.table.notes)
+        self.notes = [*self.table.notes, *self.choices.notes]
         self.warnings = []
+        self.linear: HarmonicModel | None = None
         if self.table.weights is not None:
             relative = self.table.weights / self.table.weights.mean()
             self.notes.append(
@@ -74,7 +81,7 @@ class TableTask(SampledTask):
             sentence, warnings = describe_periods(self.table.x, period, unit)
             self.notes.append(sentence)
             self.warnings += warnings
-            k = default_harmonics(self.table.x, period) if options.k is None else options.k
+            k = default_harmonics(self.table.x, period) if self.k is None else self.k
             warning = nyquist_warning(self.table.x, period, k) if harmonics else None
             if warning is not None:
                 self.warnings.append(warning)
@@ -108,7 +115,38 @@ class TableTask(SampledTask):
 
     def encoding(self, options: FitOptions, recipe: Recipe) -> Encoding:
         """Build one ladder per period, or one over the domain where there is none."""
-        return build_encoding(recipe.encoding, self.table.x, self.periods, options)
+        return build_encoding(
+            recipe.encoding, self.table.x, self.periods, replace(options, k=self.k)
+        )
+
+    def field(self, options: FitOptions, recipe: Recipe) -> Field:
+        """Build the field; a linear one is fitted at once."""
+        if options.network != "linear":
+            return super().field(options, recipe)
+        limits = [default_harmonics(self.table.x, period) for period in self.periods]
+        k = self.k if self.k is not None else min(limits, default=1)
+        self.linear = fit_exactly(self.table, self.choices, k, options)
+        return self.linear.to_field()
+
+    def training(self, config: FitConfig) -> str:
+        """Return how the model is fitted, in words."""
+        if self.linear is not None:
+            return "solved exactly by least squares"
+        return super().training(config)
+
+    def fit(
+        self,
+        field: Field,
+        config: FitConfig,
+        stop: Callable[[], bool] | None = None,
+        *,
+        checkpoint: Checkpoint | None = None,
+        say: Say | None = None,
+    ) -> FitResult:
+        """Fit the field in steps; a linear one is solved already."""
+        if self.linear is not None:
+            return linear_result(self.linear, self.table, config, time.perf_counter())
+        return super().fit(field, config, stop, checkpoint=checkpoint, say=say)
 
     def about(self) -> TableSettings:
         """Return the columns, the range, the periods and what the positions mean."""
@@ -139,6 +177,7 @@ class TableTask(SampledTask):
         """Write reconstruction.csv and comparison.png; return weighted metrics, if any."""
         title = readable(self.path.name)
         fitted = write_table_outputs(folder, field, self.table, self.periods, title)
+        write_harmonics(folder, field, self.table, self.choices, self.linear, self.trend, title)
         return self._weighted(fitted)
 
     def _weighted(self, fitted: np.ndarray) -> dict[str, float]:

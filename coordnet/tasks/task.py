@@ -16,6 +16,7 @@ from ..training import Checkpoint, FitConfig, FitResult, Samples, fit
 from .options import FitOptions
 from .presets import Recipe
 from .run_folder import RunFolder
+from .sentences import describe_training
 
 __all__ = ["SampledTask", "Say", "Task", "build_ladder", "refuse_unused"]
 
@@ -69,6 +70,10 @@ class Task(ABC):
     def config(self, options: FitOptions, recipe: Recipe) -> FitConfig:
         """Return the settings of the fit."""
         return options.fit_config(recipe.steps, **recipe.config)
+
+    def training(self, config: FitConfig) -> str:
+        """Return how the model is fitted, in words."""
+        return describe_training(config)
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:

@@ -1,0 +1,147 @@
+"""Periodic data folded onto one period; the error of each number of harmonics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import refuse
+from .figures import COLOURS, INK, PathLike, as_array, check_ending, new_figure, save_figure, tidy
+
+__all__ = ["save_folded", "save_k_curve", "save_periodogram"]
+
+_MOST_POINTS = 20_000
+
+
+def save_folded(
+    path: PathLike,
+    x: Any,
+    y: Any,
+    fit: Any,
+    periods: Sequence[float],
+    *,
+    names: Sequence[str] = (),
+    title: str = "",
+) -> None:
+    """Write a figure of samples and fit against the phase of each period.
+
+    With several periods, or a trend, the fit at one phase takes several values: it is drawn as
+    points too. Beyond 20,000 samples every n-th is drawn.
+
+    Args:
+        path: the file to write: PNG, PDF or SVG.
+        x: positions ``(N,)``.
+        y: values ``(N, D)``.
+        fit: fitted values ``(N, D)``.
+        periods: one or several, in the unit of ``x``.
+        names: of the positions, then of the columns.
+        title: a line above the panels.
+    """
+    check_ending(path)
+    at, values, fitted = (as_array(each).astype(np.float64) for each in (x, y, fit))
+    if values.ndim != 2 or fitted.shape != values.shape or at.shape != values.shape[:1]:
+        refuse(
+            "positions (N,), values and fit (N, D) must have one N",
+            f"shapes {at.shape}, {values.shape}, {fitted.shape}",
+            "Reshape them.",
+        )
+    if not periods:
+        refuse("folding needs a period", "none", "Pass periods=[24.0], say.")
+    step = -(-len(at) // _MOST_POINTS)
+    at, values, fitted = at[::step], values[::step], fitted[::step]
+    rows, columns = values.shape[1], len(periods)
+    figure = new_figure(max(6.0, 4.6 * columns), 2.6 * rows + 0.8, title)
+    grid = figure.subplots(rows, columns, squeeze=False)
+    labels = [*names, *[""] * (rows + 1 - len(names))]
+    for j, period in enumerate(periods):
+        phase = np.mod(at, period)
+        order = np.argsort(phase, kind="stable")
+        for i in range(rows):
+            axes = grid[i, j]
+            axes.plot(phase, values[:, i], ".", color=COLOURS[0], markersize=2.5, alpha=0.5)
+            jump = np.abs(np.diff(fitted[order, i])).mean() if len(order) > 1 else 0.0
+            single = jump < 0.02 * (np.ptp(fitted[:, i]) or 1.0)
+            style = "-" if single else "."
+            axes.plot(phase[order], fitted[order, i], style, color=COLOURS[1], markersize=2.5,
+                      linewidth=1.5)  # fmt: skip
+            axes.set_xlim(0, period)
+            tidy(axes, x=f"{labels[0]} modulo {period:.6g}".strip(), y=labels[i + 1])
+    grid[0, 0].legend(["samples", "fit"], fontsize=8, loc="best")
+    save_figure(figure, path)
+
+
+def save_k_curve(
+    path: PathLike,
+    k: Any,
+    error: Any,
+    standard_error: Any,
+    chosen: int,
+    *,
+    title: str = "",
+) -> None:
+    """Write a figure of the hold-out error over the number of harmonics.
+
+    Args:
+        path: the file to write: PNG, PDF or SVG.
+        k: ``(K,)``, numbers of harmonics.
+        error: ``(K,)``.
+        standard_error: ``(K,)``, of the errors.
+        chosen: the k that was taken.
+        title: a line above.
+    """
+    check_ending(path)
+    at, height, spread = (as_array(each).astype(np.float64) for each in (k, error, standard_error))
+    figure = new_figure(6.5, 3.8, title)
+    axes = figure.subplots()
+    axes.fill_between(at, height - spread, height + spread, color=COLOURS[0], alpha=0.2, lw=0)
+    axes.plot(at, height, "o-", color=COLOURS[0], markersize=3.5, linewidth=1.2)
+    axes.axvline(chosen, color=COLOURS[1], linewidth=1.2)
+    axes.annotate(f" k = {chosen}", (chosen, axes.get_ylim()[1]), color=INK, va="top", fontsize=9)
+    good = height[np.isfinite(height)]
+    if len(good) and good.max() > 30 * good.min() > 0:
+        axes.set_yscale("log")
+    tidy(axes, x="harmonics k", y="RMSE on held-out blocks")
+    save_figure(figure, path)
+
+
+def save_periodogram(
+    path: PathLike,
+    frequency: Any,
+    power: Any,
+    candidates: Sequence[float],
+    *,
+    unit: str = "",
+    title: str = "",
+) -> None:
+    """Write a figure of a periodogram over the period, with the candidates marked.
+
+    Args:
+        path: the file to write: PNG, PDF or SVG.
+        frequency: ``(F,)``, ascending, above 0, in cycles per unit of the positions.
+        power: ``(F,)``, the share of the variance explained, from 0 to 1.
+        candidates: periods, the best first.
+        unit: of the positions.
+        title: a line above.
+    """
+    check_ending(path)
+    at, height = (as_array(each).astype(np.float64) for each in (frequency, power))
+    figure = new_figure(8.0, 3.8, title)
+    axes = figure.subplots()
+    # the highest in each of some thousand stretches: no peak is lost
+    step = max(1, len(at) // 4000)
+    starts = np.arange(0, len(at), step)
+    top = np.maximum.reduceat(height, starts)
+    axes.fill_between(1 / at[starts], 0, top, color=COLOURS[0], lw=0, alpha=0.85)
+    for i, period in enumerate(candidates):
+        colour = COLOURS[1] if i == 0 else COLOURS[6]
+        label = f"{period:.6g}" if i == 0 else None
+        axes.axvline(period, color=colour, linewidth=1.4 if i == 0 else 0.8, label=label,
+                     linestyle="-" if i == 0 else ":")  # fmt: skip
+    axes.set_xscale("log")
+    axes.set_ylim(0, None)
+    if len(candidates):
+        axes.legend(fontsize=9)
+    tidy(axes, x=f"period ({unit})" if unit else "period", y="share of variance explained")
+    save_figure(figure, path)

@@ -1,0 +1,107 @@
+"""Frequencies worth a closer look: peaks of a periodogram, and what belongs to them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+__all__ = ["likely_frequencies", "relation", "with_error"]
+
+_PEAKS = 12
+_FAMILIES = 5  # peaks whose multiples and parts are looked at
+_FACTORS = (2.0, 3.0, 1 / 2, 1 / 3)
+_WINDOWS = 64
+
+
+def likely_frequencies(
+    power: np.ndarray, first: int, step: float, last: int, k: int, width: int
+) -> list[float]:
+    """Return frequencies where a period may be.
+
+    The highest peaks of the power itself; of its sums over the first 2, 4, 8, … harmonics, which a
+    spiky curve raises; and of the power over its background (the median around a frequency), which
+    shows a line that stands out among taller low frequencies. With the best peaks come their
+    multiples and parts.
+
+    Args:
+        power: ``(F,)`` at the frequencies (first + m) · step.
+        first: number of the first frequency, at least 1.
+        step: between two.
+        last: number of the last frequency that may be returned.
+        k: most harmonics.
+        width: frequencies in a peak; peaks are at least half of that apart.
+    """
+    number = last - first + 1
+    lists = [power[:number], power[:number] / _background(power)[:number]]
+    total, done, most = power[:number].copy(), 1, 2
+    while most <= k:
+        for j in range(done + 1, most + 1):
+            # harmonic j of frequency m is frequency j·m
+            seen = (first + len(power) - 1) // j - first + 1
+            if seen > 0:
+                end = min(seen, number)
+                total[:end] += power[j * first - first :: j][:end]
+        lists.append(total.copy())
+        done, most = most, 2 * most
+    found: dict[int, None] = {}
+    for heights in lists:
+        for rank, place in enumerate(_peaks(heights, _PEAKS, max(1, width // 2))):
+            factors = (1.0, *_FACTORS) if rank < _FAMILIES else (1.0,)
+            for factor in factors:
+                place_of = round((first + place) * factor)
+                if first <= place_of <= last:
+                    found[place_of] = None
+    return [place * step for place in found]
+
+
+def _peaks(heights: np.ndarray, most: int, apart: int) -> list[int]:
+    """Return the places of the highest local maxima, the ends among them, highest first."""
+    rising = np.r_[True, heights[1:] > heights[:-1]]
+    falling = np.r_[heights[:-1] >= heights[1:], True]
+    places = np.flatnonzero(rising & falling)
+    enough = 40 * most * apart
+    if len(places) > enough:
+        places = places[np.argpartition(-heights[places], enough)[:enough]]
+    places = places[np.argsort(-heights[places], kind="stable")]
+    chosen: list[int] = []
+    for place in places.tolist():
+        if all(abs(place - other) >= apart for other in chosen):
+            chosen.append(place)
+            if len(chosen) == most:
+                break
+    return chosen
+
+
+def _background(power: np.ndarray) -> np.ndarray:
+    """Return the median of the power around each frequency, in windows that widen with it."""
+    number = len(power)
+    edges = np.unique(np.geomspace(1, number + 1, _WINDOWS).astype(int)) - 1
+    level = np.empty(number)
+    for start, end in zip(edges[:-1], edges[1:], strict=True):
+        reach = max(64, end - start)
+        level[start:end] = np.median(power[max(0, start - reach) : end + reach])
+    return np.maximum(level, max(1e-12, 1e-9 * float(power.max(initial=0.0))))
+
+
+def relation(ratio: float, tolerance: float) -> str:
+    """Return "2 ×" or "1/3 ×" where ``ratio`` is a small whole number or one part of 1.
+
+    Args:
+        ratio: of a period to the best one.
+        tolerance: relative.
+    """
+    for whole in range(2, 10):
+        if abs(ratio / whole - 1) <= tolerance:
+            return f"{whole} ×"
+        if abs(ratio * whole - 1) <= tolerance:
+            return f"1/{whole} ×"
+    return ""
+
+
+def with_error(value: float, error: float) -> str:
+    """Return "24.0002 ± 0.0003": the error with two digits, the value with as many places."""
+    if not (0 < error < math.inf) or error < 1e-12 * abs(value):
+        return f"{value:.12g}"
+    places = max(0, 1 - math.floor(math.log10(error)))
+    return f"{value:.{places}f} ± {error:.{places}f}"

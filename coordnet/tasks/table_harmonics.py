@@ -1,0 +1,143 @@
+"""What harmonics tell of a fitted table: amplitudes and phases, slopes, the folded data."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+
+import numpy as np
+
+from ..datasets import Table
+from ..errors import refuse
+from ..field import Field
+from ..files import write_atomic
+from ..metrics import psnr, rmse
+from ..plotting import save_folded, save_k_curve, save_periodogram
+from ..signals import HarmonicModel, Spectrum, fit_harmonics, harmonic_spectrum
+from ..training import FitConfig, FitResult
+from .options import FitOptions
+from .run_folder import RunFolder
+from .table_choices import Choices
+from .table_outputs import values_at
+
+__all__ = ["fit_exactly", "linear_result", "write_harmonics"]
+
+_SHOWN = 16
+
+
+def fit_exactly(table: Table, choices: Choices, k: int, options: FitOptions) -> HarmonicModel:
+    """Fit the harmonics of a table in closed form.
+
+    Raises:
+        InputError: no period, a ladder that is no harmonics, or coefficients that the rows cannot
+            tell apart.
+    """
+    if not choices.periods:
+        refuse("--network linear needs a period", "none", "Add --period 24, or --period auto.")
+    if options.encoding not in (None, "harmonic"):
+        got = f"--encoding {options.encoding}"
+        refuse("--network linear fits harmonics", got, "Leave the encoding away.")
+    return fit_harmonics(
+        table.x, table.y, choices.periods, k, trend=int(options.trend), weights=table.weights
+    )
+
+
+def linear_result(model: HarmonicModel, table: Table, config: FitConfig, start: float) -> FitResult:
+    """Return the outcome of a closed-form fit as that of one in steps, of which it takes none."""
+    values = model.predict(table.x)
+    peak = config.peak if config.peak is not None else float(np.ptp(table.y)) or 1.0
+    return FitResult(
+        steps=0,
+        seconds=time.perf_counter() - start,
+        psnr=psnr(values, table.y, peak=peak),
+        rmse=rmse(values, table.y),
+        peak=peak,
+        stop_reason="solved",
+        device="cpu",
+        precision="float64",
+        samples=len(table.x),
+        parameters=model.coefficients.size,
+        config=config,
+        losses=[],
+        history=[],
+    )
+
+
+def write_harmonics(
+    folder: RunFolder,
+    field: Field,
+    table: Table,
+    choices: Choices,
+    linear: HarmonicModel | None,
+    trend: bool,
+    title: str,
+) -> None:
+    """Write harmonics.csv, folded.png, and how period and k were found.
+
+    Args:
+        folder: the run folder.
+        field: the fitted field.
+        table: what was fitted.
+        choices: the periods, and how they were found.
+        linear: the closed-form model, where there is one.
+        trend: whether the field also drifts.
+        title: a line above the figures.
+    """
+    _write_amplitudes(folder, field, table, choices, linear, trend)
+    label = table.time.label(table.x_name)
+    if choices.periods:
+        save_folded(
+            folder.file("folded.png"),
+            table.x,
+            table.y,
+            values_at(field, table.x),
+            choices.periods,
+            names=(label, *table.y_names),
+            title=title,
+        )
+    if choices.search is not None:
+        shown = choices.search.periodogram
+        save_periodogram(
+            folder.file("periodogram.png"), shown.frequencies, shown.power,
+            [each.period for each in choices.search.candidates],
+            unit=table.time.unit or "", title=title,
+        )  # fmt: skip
+    if choices.choice is not None:
+        found = choices.choice
+        save_k_curve(
+            folder.file("k.png"), found.candidates, found.error, found.standard_error, found.k,
+            title=title,
+        )  # fmt: skip
+
+
+def _write_amplitudes(
+    folder: RunFolder,
+    field: Field,
+    table: Table,
+    choices: Choices,
+    linear: HarmonicModel | None,
+    trend: bool,
+) -> None:
+    """Write amplitude and phase of each harmonic, where the fit has such."""
+    found: list[Spectrum] = []
+    if linear is not None:
+        found = [linear.spectrum(i) for i in range(len(choices.periods))]
+    elif len(choices.periods) == 1 and not trend:
+        found = [harmonic_spectrum(field, choices.periods[0], _SHOWN)]
+    if not found:
+        return
+    with_errors = linear is not None
+    head = ["column", "period", "harmonic", "amplitude", "phase"]
+    lines = [[*head, "amplitude error", "phase error"] if with_errors else head]
+    for i, name in enumerate(table.y_names):
+        for each in found:
+            for j, number in enumerate(each.order):
+                values = [each.amplitude[j, i], each.phase[j, i]]
+                if each.amplitude_error is not None and each.phase_error is not None:
+                    values += [each.amplitude_error[j, i], each.phase_error[j, i]]
+                shown = (repr(float(value)) for value in values)
+                lines.append([name, repr(each.period), str(number), *shown])
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    write_atomic(folder.file("harmonics.csv"), text.getvalue().encode())
