@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ..errors import refuse
 from .cameras import Cameras
+from .poses import wide
 
 __all__ = [
     "SceneBox",
@@ -196,7 +197,7 @@ _LOOK = {
 
 def _axes(cameras: Cameras) -> tuple[Tensor, Tensor]:
     """Return positions and directions, each ``(n, 3)`` float64 on the CPU."""
-    poses = cameras.poses.detach().cpu().double()
+    poses = wide(cameras.poses.detach())
     return poses[..., 3], -poses[..., 2]
 
 
@@ -211,5 +212,5 @@ def _still(positions: Tensor) -> bool:
 def _visible(cameras: Cameras, centre: Tensor) -> Tensor:
     """Return half the longer side of what each camera sees at its distance from ``centre``."""
     distance = torch.linalg.vector_norm(_axes(cameras)[0] - centre, dim=-1)
-    half = (0.5 * cameras.sizes / cameras.focal).amax(-1).cpu().double()
-    return distance * half
+    half = (0.5 * cameras.sizes / cameras.focal).amax(-1)
+    return distance * wide(half)

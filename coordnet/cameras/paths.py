@@ -11,7 +11,7 @@ from torch import Tensor
 from ..errors import integer_at_least, positive_number, refuse
 from .bounds import focus_point
 from .cameras import Cameras
-from .poses import average_pose, look_at
+from .poses import average_pose, look_at, wide
 
 __all__ = ["interpolated_path", "orbit_around", "orbit_path", "spiral_path"]
 
@@ -54,12 +54,12 @@ def orbit_path(
     if not -90 < elevation < 90:
         got = f"elevation={elevation!r}"
         refuse("elevation must lie between -90 and 90 degrees", got, "Pass 20, say.")
-    middle, upright = (torch.as_tensor(v).to("cpu", torch.float64) for v in (centre, up))
+    middle, upright = wide(centre), wide(up)
     upright = upright / torch.linalg.vector_norm(upright)
     if start is None:
         # the axis furthest from up: x where up is z
         start = torch.eye(3, dtype=torch.float64, device="cpu")[int(upright.abs().argmin())]
-    first = torch.as_tensor(start).to("cpu", torch.float64)
+    first = wide(start)
     first = first - (first @ upright) * upright
     length = torch.linalg.vector_norm(first)
     if not float(length) > 1e-9:
@@ -107,8 +107,8 @@ def orbit_around(
                 f"{len(cameras)} cameras without one",
                 "Give its centre, or choose a spiral or a path between the poses.",
             )
-    middle = torch.as_tensor(centre).to("cpu", torch.float64)
-    poses = cameras.poses.detach().cpu().double()
+    middle = wide(centre)
+    poses = wide(cameras.poses.detach())
     up = poses[..., 1].mean(0)
     length = torch.linalg.vector_norm(up)
     if not float(length) > 1e-3:
@@ -164,7 +164,7 @@ def spiral_path(
     if not 0 <= extent <= 1:
         refuse("extent must lie in 0 … 1", f"extent={extent!r}", "Pass 0.9, say.")
     middle = average_pose(cameras.poses.detach())
-    offset = (cameras.positions.detach().cpu().double() - middle[:, 3]) @ middle[:, :3]
+    offset = (wide(cameras.positions.detach()) - middle[:, 3]) @ middle[:, :3]
     reach = torch.quantile(offset.abs(), extent, dim=0)
     angle = 2 * math.pi * turns * torch.arange(frames, dtype=torch.float64, device="cpu") / frames
     around = torch.stack([torch.cos(angle), torch.sin(angle), torch.sin(angle / 2)], -1)
@@ -188,7 +188,7 @@ def interpolated_path(poses: Tensor, frames: int, *, closed: bool = False) -> Te
         ``(frames, 3, 4)`` float64.
     """
     frames = integer_at_least(1, "frames", frames, _FRAMES)
-    poses = torch.as_tensor(poses).detach().to("cpu", torch.float64)
+    poses = wide(poses.detach())
     number = len(poses)
     if number < 1:
         refuse("a path needs at least one pose", "none", "Pass poses of shape (n, 3, 4).")

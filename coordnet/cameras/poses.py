@@ -65,6 +65,13 @@ def rigid_pose(matrix: object, who: str) -> tuple[np.ndarray, float]:
     return np.concatenate([axes / scale, found[:3, 3:]], 1), scale
 
 
+def wide(values: Tensor | Sequence[float]) -> Tensor:
+    """Return numbers as float64 on the CPU, with all the digits that they have."""
+    if isinstance(values, Tensor):
+        return values.cpu().to(torch.float64)
+    return torch.as_tensor(values, dtype=torch.float64, device="cpu")
+
+
 def from_opencv(poses: np.ndarray) -> np.ndarray:
     """Turn camera→world poses ``(..., 3, 4)`` with y down and z forward into OpenGL's axes."""
     return poses * np.array([1.0, -1.0, -1.0, 1.0])
@@ -94,8 +101,7 @@ def look_at(
     Raises:
         InputError: an eye in its target, or a camera that looks along ``up``.
     """
-    wide = [torch.as_tensor(each).to("cpu", torch.float64) for each in (eye, target, up)]
-    at, point, upright = torch.broadcast_tensors(*wide)
+    at, point, upright = torch.broadcast_tensors(wide(eye), wide(target), wide(up))
     back = at - point
     right = torch.linalg.cross(upright, back)
     size = torch.linalg.vector_norm(right, dim=-1)
@@ -126,7 +132,7 @@ def average_pose(poses: Tensor) -> Tensor:
     Raises:
         InputError: the cameras look in directions that cancel, or along their mean up.
     """
-    poses = poses.to("cpu", torch.float64)
+    poses = wide(poses)
     eye, up, back = poses[..., 3].mean(0), poses[..., 1].mean(0), poses[..., 2].mean(0)
     if float(torch.linalg.vector_norm(back)) < 1e-3:
         refuse(

@@ -39,7 +39,8 @@ class RayTable:
         self._number = int(self.offsets[-1])
         same = len(cameras) > 0 and bool((cameras.sizes == cameras.sizes[:1]).all())
         self._width, self._height = cameras.sizes[0].tolist() if same else (0, 0)
-        self._turns = cameras.poses[..., :3].float().contiguous()
+        # column by column: sums of products stay exact under autocast and TF32, unlike matmul
+        self._turns = cameras.poses[..., :3].float().permute(2, 0, 1).contiguous()
         self._positions = cameras.positions.float().contiguous()
         self._directions: Tensor | None = None
         self._starts = self.offsets[:-1]
@@ -108,15 +109,16 @@ class RayTable:
             return self.cameras.rays(camera, torch.stack([within - row * width, row], -1))
         # index_select takes a third of the time of an index in brackets
         local = self._directions.index_select(0, self._starts.index_select(0, camera) + within)
-        turns = self._turns.index_select(0, camera)
-        directions = torch.bmm(turns, local[..., None])[..., 0]
+        right, up, back = (column.index_select(0, camera) for column in self._turns)
+        x, y, z = local.split(1, -1)
+        directions = right * x + up * y + back * z
         return self._positions.index_select(0, camera), directions
 
 
 def _local_directions(cameras: Cameras, camera: int) -> Tensor:
     """Return the directions of all pixels of one camera, row by row: ``(height·width, 3)``."""
     width, height = cameras.sizes[camera].tolist()
-    found = torch.empty(height * width, 3, device=cameras.device)
+    found = torch.empty(height * width, 3, dtype=torch.float32, device=cameras.device)
     for start in range(0, height * width, _BLOCK):
         within = torch.arange(start, min(start + _BLOCK, height * width), device=cameras.device)
         row = torch.div(within, width, rounding_mode="floor")
