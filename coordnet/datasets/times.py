@@ -137,14 +137,31 @@ def scaled(x: np.ndarray, factor: Fraction) -> np.ndarray:
     """Return x · factor, each rounded once.
 
     Args:
-        x: (N,) float64.
+        x: (N,) float64, finite.
         factor: exact, above 0.
+
+    Raises:
+        InputError: a product beyond float64.
     """
     upper, lower = factor.numerator, factor.denominator
-    for exact, apply in ((upper, np.multiply), (lower, np.divide)):
-        if upper * lower == exact and float(exact) == exact:
-            return apply(x, float(exact))
-    return np.array([float(Fraction(each) * factor) for each in x.tolist()], dtype=np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        if lower == 1 and float(upper) == upper:
+            found = x * float(upper)
+        elif upper == 1 and float(lower) == lower:
+            found = x / float(lower)
+        else:
+            found = np.array([_float(Fraction(each) * factor) for each in x.tolist()])
+    if not np.isfinite(found).all():
+        worst = float(np.abs(x).max())
+        refuse("positions must stay finite in another unit", f"{worst!r}", "Correct the cell.")
+    return found
+
+
+def _float(exact: Fraction) -> float:
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf
 
 
 def choose_axis(stamps: np.ndarray, aware: bool, unit: str | None) -> TimeAxis:

@@ -77,8 +77,8 @@ def predict_run(
         check_output(output, overwrite)
     field, found = open_model(run, chosen)
     if task_of_run(found) is not TableTask:
-        remedy = "coordnet render writes a picture at any size."
-        refuse("predictions are made by the run of a table", f"one of kind {found['task']}", remedy)
+        got, remedy = f"one of kind {found['task']}", "coordnet render writes what others hold."
+        refuse("predictions are made by the run of a table", got, remedy)
     about = TableSettings.from_dict(found["input"])
     if field.out_dim != len(about.y_names) or field.in_dim != 1:
         got = f"{field.in_dim} coordinates and {field.out_dim} values"
@@ -122,7 +122,7 @@ def _read_times(
         notes += text.notes
     if not text.sample:
         refuse(f"there must be at least one time: {str(path)!r}", "none", "Add rows.")
-    place = find_column(path, text.names, about.x_name if x is None else x, "the time")
+    place = find_column(path, text.names, about.x_name if x is None else x, "x")
     numbers = NumberReader(path, text.form)
     cells = [row[place] for _, row in text.sample]
     reader = PositionReader(path, text.names[place], cells, numbers, unit=unit, axis=about.time)

@@ -373,6 +373,9 @@ def test_scaling_is_rounded_once():
     for factor in (Fraction(60), Fraction(1, 3600), Fraction(487, 20), Fraction(31557600 * 10**9)):
         exact = [float(Fraction(each) * factor) for each in x.tolist()]
         assert scaled(x, factor).tolist() == exact
+    assert scaled(np.empty(0), Fraction(3, 7)).shape == (0,)
+    for factor in (Fraction(60), Fraction(487, 20)):
+        assert "finite" in error(scaled, np.array([0.0, 1e308]), factor)
 
 
 class TestWeights:
