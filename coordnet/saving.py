@@ -107,7 +107,9 @@ def build(path: Path, about: dict[str, Any], tensors: dict[str, torch.Tensor]) -
         if tensor.shape != like.shape:
             _damaged(path, f"{name} of shape {tuple(tensor.shape)}, not {tuple(like.shape)}")
         exact = name in constants and like.dtype == torch.float64
-        if not tensor.is_floating_point() or (exact and tensor.dtype != torch.float64):
+        number = like.is_floating_point() and tensor.is_floating_point()
+        alike = tensor.dtype == like.dtype or (number and not exact)
+        if not alike:
             _damaged(path, f"{name} of dtype {tensor.dtype}")
     field.load_state_dict(tensors, assign=True)
     return field
