@@ -245,7 +245,10 @@ def _add_fit(commands: argparse._SubParsersAction[_Parser]) -> _Parser:
         choices=["white", "black"],
         help="scenes: what lies behind them in what is written and measured (white)",
     )
-    group.add_argument("--x", help="tables: the column of positions (default: the first)")
+    group.add_argument(
+        "--x",
+        help="tables: the column of positions, numbers or ISO 8601 dates (default: the first)",
+    )
     group.add_argument(
         "--y",
         action="append",
