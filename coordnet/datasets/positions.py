@@ -28,7 +28,8 @@ class PositionReader:
     Args:
         path: the file, for messages.
         name: the column's name.
-        sample: its first cells; the first that is not missing tells numbers from dates.
+        sample: its first cells; the first that is not missing tells numbers from dates, and
+            where all are missing, the axis.
         numbers: reads the cells where they are numbers.
         unit: the unit of the numbers, or the one that dates are counted in; None for none, or
             for the usual one.
@@ -51,7 +52,8 @@ class PositionReader:
         self._path, self._name, self._numbers = path, name, numbers
         self._unit = None if unit is None else find_unit(unit)
         self._axis = axis
-        self.dated = looks_dated(next((each for each in sample if not is_missing(each)), ""))
+        first = next((each for each in sample if not is_missing(each)), None)
+        self.dated = (axis is not None and axis.dated) if first is None else looks_dated(first)
         self._first: dict[bool, str] = {}  # with an offset or without → the first such place
         self._whole_days = True
         self._months = False

@@ -156,7 +156,8 @@ def test_missing_times_keep_their_rows(run, runs):
     returned = predict_run(runs / "plain", Path("times.csv"), say=silent)
     assert np.isnan(returned).all(axis=1).tolist() == [False, True, True, False]
     Path("none.csv").write_text("time,n\n,b\n")
-    assert run("predict", runs / "plain", "none.csv").out == "time,n,a fit,b fit\n,b,,\n"
+    for kind in ("plain", "utc"):
+        assert run("predict", runs / kind, "none.csv").out == "time,n,a fit,b fit\n,b,,\n"
 
 
 def test_files_without_a_header(run, runs, refused):
