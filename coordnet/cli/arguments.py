@@ -106,6 +106,7 @@ def parser() -> argparse.ArgumentParser:
     _add_fit(commands)
     _add_render(commands)
     _add_predict(commands)
+    _add_export(commands)
     _add_evaluate(commands)
     _add_info(commands)
     return top
@@ -277,8 +278,8 @@ def _add_render(commands: argparse._SubParsersAction[_Parser]) -> None:
     render = commands.add_parser(
         "render",
         help="render a run at any size or rate",
-        description="Write a run's picture at any size, a fitted sound at any rate, or a fitted "
-        "table as CSV.",
+        description="Write a run's picture at any size, a fitted sound at any rate, a fitted "
+        "table as CSV, or views of a scene.",
     )
     render.add_argument("run", type=Path, help="run folder, or its model.safetensors")
     render.add_argument(
@@ -287,18 +288,76 @@ def _add_render(commands: argparse._SubParsersAction[_Parser]) -> None:
         type=Path,
         required=True,
         help="file to write (.png, .jpg, .tif, …; .wav, .flac or .aiff for a sound; .csv for a "
-        "table)",
+        "table; for a scene also .mp4, .gif, .npy for depths, or a folder)",
     )
     render.add_argument(
         "--size",
         type=_size,
-        help="pictures: WIDTHxHEIGHT; tables: a number of positions (default: as fitted)",
+        help="pictures and scenes: WIDTHxHEIGHT; tables: a number of positions (default: as "
+        "fitted)",
     )
     render.add_argument(
         "--rate", type=_whole(1), help="sounds: samples a second (default: as fitted)"
     )
     render.add_argument("--overwrite", action="store_true", help="replace an existing file")
     _add_runtime(render)
+    _add_views(render)
+
+
+def _add_views(render: argparse.ArgumentParser) -> None:
+    group = render.add_argument_group("scenes")
+    group.add_argument(
+        "--path",
+        choices=["orbit", "spiral", "train"],
+        help="the way of the camera: around the scene, to and fro before it, or the training "
+        "cameras (default: what suits these)",
+    )
+    group.add_argument(
+        "--frames",
+        type=_whole(1),
+        help="views along the path (60); with --path train or --camera, on a way between those",
+    )
+    group.add_argument(
+        "--camera",
+        type=Path,
+        help="a transforms.json, or any other scene, whose cameras are taken",
+    )
+    group.add_argument("--view", type=_whole(0), help="one view alone, from 0")
+    group.add_argument(
+        "--depth",
+        action="store_true",
+        help="distances along the rays, as colours, or as numbers in an .npy file",
+    )
+    group.add_argument(
+        "--background",
+        help="white, black, a colour like #8090a0, or none for alpha (default: the run's)",
+    )
+    group.add_argument("--fps", type=_positive, help="frames a second of a video (30)")
+
+
+def _add_export(commands: argparse._SubParsersAction[_Parser]) -> None:
+    export = commands.add_parser(
+        "export",
+        help="write a scene's surface as a mesh",
+        description="Write the surface of a fitted scene as a mesh with colours (binary PLY), by "
+        "marching cubes.",
+    )
+    export.add_argument("run", type=Path, help="run folder, or its model.safetensors")
+    export.add_argument("output", type=Path, help="file to write (.ply)")
+    export.add_argument(
+        "--resolution",
+        type=_whole(1),
+        default=256,
+        help="cells along the longest side of the scene's box (default: 256)",
+    )
+    export.add_argument(
+        "--level",
+        type=_positive,
+        help="the density on the surface, per unit of length (default: at which a cell is half "
+        "opaque)",
+    )
+    export.add_argument("--overwrite", action="store_true", help="replace an existing file")
+    _add_runtime(export)
 
 
 def _add_predict(commands: argparse._SubParsersAction[_Parser]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from .arguments import parser
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = top.parse_args(arguments)
     commands = {
         **{"fit": _fit, "render": _render, "predict": _predict},
-        **{"evaluate": _evaluate, "info": _info},
+        **{"export": _export, "evaluate": _evaluate, "info": _info},
     }
     if options.command is None:
         top.print_help()
@@ -119,21 +120,47 @@ def _fit(options: argparse.Namespace) -> int:
 
 
 def _render(options: argparse.Namespace) -> int:
-    from tqdm.auto import tqdm
+    from ..tasks import Views, render_run
 
-    from ..tasks import render_run
-
-    with tqdm(unit="", unit_scale=True, desc="render", disable=None, leave=False) as bar:
-
-        def progress(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done)
-
+    names = ("path", "frames", "camera", "view", "depth", "background", "fps")
+    with _bar("render") as (bar, progress):
         render_run(
             options.run,
             options.output,
             size=options.size,
             rate=options.rate,
+            views=Views(**{name: getattr(options, name) for name in names}),
+            device=options.device,
+            overwrite=options.overwrite,
+            say=bar.write,
+            progress=progress,
+        )
+    return 0
+
+
+@contextlib.contextmanager
+def _bar(name: str) -> Iterator[tuple[Any, Callable[[int, int], None]]]:
+    """A bar, and what moves it: given the numbers done since the last call and in all."""
+    from tqdm.auto import tqdm
+
+    with tqdm(unit="", unit_scale=True, desc=name, disable=None, leave=False) as bar:
+
+        def progress(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done)
+
+        yield bar, progress
+
+
+def _export(options: argparse.Namespace) -> int:
+    from ..tasks import export_run
+
+    with _bar("export") as (bar, progress):
+        export_run(
+            options.run,
+            options.output,
+            resolution=options.resolution,
+            level=options.level,
             device=options.device,
             overwrite=options.overwrite,
             say=bar.write,

@@ -8,11 +8,13 @@ from .._lazy import LazyTable, attributes
 
 if TYPE_CHECKING:
     from .evaluate import evaluate_run
+    from .export import export_run
     from .fit import fit_file
     from .options import FitOptions
     from .predict import predict_run
     from .presets import Recipe
     from .render import render_run
+    from .scene_views import Views
     from .task import Task
 
 __all__ = [
@@ -20,7 +22,9 @@ __all__ = [
     "FitOptions",
     "Recipe",
     "Task",
+    "Views",
     "evaluate_run",
+    "export_run",
     "fit_file",
     "predict_run",
     "render_run",
@@ -43,7 +47,9 @@ __getattr__ = attributes(
         "FitOptions": "options",
         "Recipe": "presets",
         "Task": "task",
+        "Views": "scene_views",
         "evaluate_run": "evaluate",
+        "export_run": "export",
         "fit_file": "fit",
         "predict_run": "predict",
         "render_run": "render",

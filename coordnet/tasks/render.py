@@ -11,6 +11,7 @@ from ..errors import refuse
 from ..training import choose_device
 from . import TASKS
 from .run_folder import open_model
+from .scene_views import Views
 from .task import Say, Task
 
 __all__ = ["check_output", "render_run", "task_of_run"]
@@ -43,24 +44,35 @@ def check_output(output: Path, overwrite: bool) -> None:
         refuse("the output's folder must exist", f"{str(output.parent)!r}", "Make it first.")
 
 
+def check_folder(output: Path, overwrite: bool) -> None:
+    """Refuse a folder whose parent is missing, or that has files that may not be replaced."""
+    if output.is_dir() and any(output.iterdir()) and not overwrite:
+        remedy = "Pass another name, or --overwrite to replace it."
+        refuse("the output must not exist yet", f"{str(output)!r}", remedy)
+    if not output.parent.is_dir():
+        refuse("the output's folder must exist", f"{str(output.parent)!r}", "Make it first.")
+
+
 def render_run(
     run: str | os.PathLike[str],
     output: Path,
     *,
     size: int | tuple[int, int] | None = None,
     rate: int | None = None,
+    views: Views | None = None,
     device: str = "auto",
     overwrite: bool = False,
     say: Say = print,
     progress: Callable[[int, int], object] | None = None,
 ) -> None:
-    """Render a run to a file: a picture or a table at any size, a sound at any rate.
+    """Render a run to a file: a picture or a table at any size, a sound at any rate, a scene.
 
     Args:
         run: the run folder, or its model file.
-        output: the file to write.
+        output: the file to write; for a scene also a folder.
         size: (width, height) of a picture, number of positions of a table; None: as fitted.
         rate: samples a second of a sound; None: as fitted.
+        views: of a scene, which and how; None: the default for the output's ending.
         device: "auto" or a torch device.
         overwrite: whether an existing file may be replaced.
         say: takes sentences for the console.
@@ -71,11 +83,21 @@ def render_run(
         RuntimeError: the output could not be written.
     """
     chosen = choose_device(device)
-    check_output(output, overwrite)
+    folder = output.suffix == "" and not output.is_file()
+    if not folder:
+        check_output(output, overwrite)
     field, settings = open_model(run, str(chosen))
     task: Any = task_of_run(settings)
+    if folder:
+        check = check_folder if task.kind == "scene" else check_output
+        check(output, overwrite)
     if rate is not None and task.kind != "audio":
         got = f"--rate {rate} for a run of kind {task.kind}"
         refuse("--rate belongs to sounds", got, "Pass --size, or leave it away.")
-    given = {"size": size, "rate": rate, "progress": progress}
+    typed = views.given() if views is not None else {}
+    if typed and task.kind != "scene":
+        name, value = next(iter(typed.items()))
+        got = f"--{name}" + ("" if value is True else f" {value}") + f" for a run of {task.kind}"
+        refuse(f"--{name} belongs to scenes", got, "Leave it away.")
+    given = {"size": size, "rate": rate, "views": views, "progress": progress}
     task.render(field, settings["input"], output, given, say)

@@ -25,6 +25,7 @@ from .options import FitOptions
 from .presets import SCENE_PRESETS, Recipe
 from .run_folder import RunFolder
 from .scene_presets import build_fast, build_nerf
+from .scene_render import render_scene
 from .sentences import plural, readable
 from .task import Say, Task, refuse_unused
 
@@ -211,6 +212,17 @@ class SceneTask(Task):
         )  # fmt: skip
         write_json(folder.file("views.json"), {"background": self.background, "views": measured})
         return means_of(measured)
+
+    @staticmethod
+    def render(
+        field: RadianceModel,
+        settings: dict[str, Any],
+        output: Path,
+        options: dict[str, Any],
+        say: Say,
+    ) -> None:
+        """Render views; see `render_scene`."""
+        render_scene(field, settings, output, options, say)
 
     def evaluate(self, field: RadianceModel, settings: dict[str, Any]) -> dict[str, Any]:
         """Return the metrics of the model at this scene's test views."""

@@ -11,7 +11,7 @@ from coordnet.encodings import ENCODINGS
 from coordnet.networks import NETWORKS
 from coordnet.training.config import OPTIMIZERS, PRECISIONS
 
-COMMANDS = ("fit", "render", "predict", "evaluate", "info")
+COMMANDS = ("fit", "render", "predict", "export", "evaluate", "info")
 
 
 @pytest.mark.parametrize(("what", "table"), [("encodings", ENCODINGS), ("networks", NETWORKS)])

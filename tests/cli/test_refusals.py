@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 import coordnet as cn
 from coordnet.encodings import ENCODINGS
 
-COMMANDS = ("fit", "render", "predict", "evaluate", "info")
+COMMANDS = ("fit", "render", "predict", "export", "evaluate", "info")
 
 
 @pytest.mark.parametrize(
@@ -215,6 +215,7 @@ def test_files_that_are_no_models(refused, fitted, command, make):
     rest = {
         "render": ["-o", "r.png"],
         "predict": ["times.csv"],
+        "export": ["m.ply"],
         "evaluate": [fitted / "noise.png"],
         "info": [],
     }[command]
