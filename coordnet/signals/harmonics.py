@@ -161,7 +161,7 @@ class HarmonicModel:
 
     def _encoding(self) -> Encoding:
         plain = _encoding(self.periods, self.k, self.axes, self.trend)
-        return plain.on_domain(*(torch.tensor(each).double() for each in (self.lower, self.upper)))
+        return _on_domain(plain, self.lower, self.upper)
 
 
 def fit_harmonics(
@@ -223,8 +223,7 @@ def fit_harmonics(
     seen = weight > 0
     positions, values, weight = positions[seen], values[seen], weight[seen]
     lower, upper = (tuple(f(positions, axis=0).tolist()) for f in (np.min, np.max))
-    encoding = _encoding(lengths, orders, places, degrees)
-    encoding = encoding.on_domain(*(torch.tensor(each).double() for each in (lower, upper)))
+    encoding = _on_domain(_encoding(lengths, orders, places, degrees), lower, upper)
     design = _design(encoding, positions)
     found = least_squares(design, torch.from_numpy(values), torch.from_numpy(weight))
     if found.rank < design.shape[1] and dependent == "refuse":
@@ -282,6 +281,12 @@ def _encoding(
     if len(blocks) == 1:
         return blocks[0][0]
     return Concat([block for block, _ in blocks], [columns for _, columns in blocks])
+
+
+def _on_domain(encoding: Encoding, lower: Sequence[float], upper: Sequence[float]) -> Encoding:
+    """Return the features with the trend's coordinate normalised, Julian dates too."""
+    low, high = (torch.tensor(each, dtype=torch.float64, device="cpu") for each in (lower, upper))
+    return encoding.on_domain(low, high)
 
 
 def _design(encoding: Encoding, positions: np.ndarray) -> torch.Tensor:
