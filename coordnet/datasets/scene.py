@@ -183,7 +183,7 @@ def read_cameras(
     for frame in capture.frames:
         if frame.lens.size is not None:
             full.append(frame.lens.size)
-        elif size is not None and frame.lens.focal is None and frame.lens.centre == (None, None):
+        elif size is not None and frame.lens.scales:
             full.append(size)
         elif frame.pictures:
             from .images import read_image

@@ -34,17 +34,22 @@ class Intrinsics:
     """
 
     size: tuple[int, int] | None = None
-    focal: tuple[float, float] | None = None
+    focal: tuple[float | None, float | None] = (None, None)
     angle: tuple[float | None, float | None] = (None, None)
     centre: tuple[float | None, float | None] = (None, None)
     distortion: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
 
+    @property
+    def scales(self) -> bool:
+        """Whether nothing is given in pixels, so that pictures of any size have this lens."""
+        return self.focal == (None, None) == self.centre
+
     def focal_for(self, width: int, height: int) -> tuple[float, float]:
         """Return the focal lengths in pixels of a full-size picture; square pixels by default."""
-        if self.focal is not None:
-            return self.focal
-        sides = zip((width, height), self.angle, strict=True)
-        x, y = (None if a is None else 0.5 * side / math.tan(0.5 * a) for side, a in sides)
+        x, y = (
+            0.5 * side / math.tan(0.5 * angle) if focal is None and angle is not None else focal
+            for side, focal, angle in zip((width, height), self.focal, self.angle, strict=True)
+        )
         one = x if x is not None else y
         assert one is not None
         return (one if x is None else x), (one if y is None else y)

@@ -243,7 +243,7 @@ def _merged(content: dict[str, Any], record: dict[str, Any]) -> dict[str, Any]:
 
 def _disagree(lens: Intrinsics) -> bool:
     """Whether a focal length and a field of view along x are both given, and differ."""
-    if lens.focal is None or lens.size is None or lens.angle[0] is None:
+    if lens.focal[0] is None or lens.angle[0] is None or lens.size is None:
         return False
     return abs(0.5 * lens.size[0] / math.tan(0.5 * lens.angle[0]) / lens.focal[0] - 1) > 0.01
 
@@ -265,17 +265,13 @@ def _intrinsics(record: dict[str, Any], who: str) -> Intrinsics:
     x, y = _positive(record, "fl_x", who), _positive(record, "fl_y", who)
     angle_x = _angle(record, "camera_angle_x", who)
     angle_y = _angle(record, "camera_angle_y", who)
-    one = x if x is not None else y
-    if one is None and angle_x is None and angle_y is None:
+    if x is None and y is None and angle_x is None and angle_y is None:
         got = "no fl_x, fl_y, camera_angle_x or camera_angle_y"
         refuse(f"the lens of {who} must have a focal length", got, "Add one of them.")
-    focal = None
-    if one is not None:
-        focal = (one if x is None else x), (one if y is None else y)
     k1, k2, p1, p2 = (_number(record, key, who) or 0.0 for key in ("k1", "k2", "p1", "p2"))
     return Intrinsics(
         size=None if width is None or height is None else (width, height),
-        focal=focal,
+        focal=(x, y),
         angle=(angle_x, angle_y),
         centre=(_number(record, "cx", who), _number(record, "cy", who)),
         distortion=(k1, k2, p1, p2),
