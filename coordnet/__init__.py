@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from . import networks as networks
     from . import plotting as plotting
     from . import rendering as rendering
+    from . import signals as signals
     from . import training as training
     from .cameras import Cameras
     from .datasets import (
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from .networks import MLP, Network
     from .rendering import render_image
     from .saving import load, save
+    from .signals import HarmonicModel, PeriodSearch, choose_k, find_period, fit_harmonics
     from .training import FitConfig, FitResult, NonFiniteLossError, fit, fit_linear
 
 __version__ = "0.1.0"
@@ -87,6 +89,7 @@ _WHERE = {
     "networks": ("MLP", "Network"),
     "rendering": ("render_image",),
     "saving": ("load", "save"),
+    "signals": ("HarmonicModel", "PeriodSearch", "choose_k", "find_period", "fit_harmonics"),
     "training": ("FitConfig", "FitResult", "NonFiniteLossError", "fit", "fit_linear"),
 }
 
@@ -101,6 +104,7 @@ __all__ = [
     "FitConfig",
     "FitResult",
     "FourierFeatures",
+    "HarmonicModel",
     "HashGrid",
     "Identity",
     "Image",
@@ -108,13 +112,17 @@ __all__ = [
     "Network",
     "NonFiniteLossError",
     "Normalized",
+    "PeriodSearch",
     "Polynomial",
     "Scene",
     "SinusoidalPositionalEncoding",
     "SphericalHarmonics",
     "Table",
     "__version__",
+    "choose_k",
+    "find_period",
     "fit",
+    "fit_harmonics",
     "fit_linear",
     "load",
     "mse",
@@ -143,6 +151,7 @@ _MODULES = (
     "networks",
     "plotting",
     "rendering",
+    "signals",
     "training",
 )
 

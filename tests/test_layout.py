@@ -24,7 +24,7 @@ ALLOWED = {
     "saving": BASE | {"encodings", "networks", "field"},
     "training": BASE | {"encodings", "networks", "field", "metrics"},
 }
-ALLOWED["signals"] = BASE | {"encodings", "networks", "field", "metrics", "training"}
+ALLOWED["signals"] = ALLOWED["training"] | {"training", "datasets"}
 ALLOWED["regressor"] = BASE | {"encodings", "networks", "field", "training"}
 ALLOWED["radiance"] = BASE | {"encodings", "networks", "metrics", "rendering", "training"}
 ALLOWED["tasks"] = set(ALLOWED) | TOOLS
