@@ -36,7 +36,15 @@ def _stand_in_figures(request, monkeypatch):
     """Drawing costs half a second a fit: only tests that ask for ``real_figures`` draw."""
     if "real_figures" in request.fixturenames:
         return
-    for where in ("fit.save_curve", "image.save_comparison", "table_outputs.save_signal"):
+    for where in (
+        "fit.save_curve",
+        "image.save_comparison",
+        "table_outputs.save_signal",
+        "table_harmonics.save_folded",
+        "table_harmonics.save_k_curve",
+        "table_harmonics.save_periodogram",
+        "scene.save_contact_sheet",
+    ):
         monkeypatch.setattr(
             f"coordnet.tasks.{where}", lambda path, *a, **k: Path(path).write_bytes(b"figure")
         )
@@ -186,6 +194,47 @@ def process(tmp_path):
             env=bare_environment(**changes),
             timeout=120,
         )
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def fork_server():
+    """A process that has torch imported; None where processes cannot fork."""
+    if not hasattr(os, "fork"):
+        yield None
+        return
+    server = subprocess.Popen(
+        [sys.executable, "-W", "error", str(Path(__file__).with_name("fork_server.py"))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=bare_environment(),
+    )
+    with server:
+        yield server
+        server.stdin.close()
+
+
+@pytest.fixture
+def forked(fork_server, tmp_path):
+    """Run code in a process of its own, without the seconds that imports take.
+
+    forked("code", "argument", …) → Outcome, with both streams as ``out``.
+    """
+    if fork_server is None:
+        pytest.skip("needs fork")
+
+    def call(code, *arguments):
+        log = tmp_path / ".log"
+        request = {"code": code, "arguments": [str(each) for each in arguments]}
+        request |= {"folder": str(tmp_path), "log": str(log)}
+        fork_server.stdin.write(json.dumps(request) + "\n")
+        fork_server.stdin.flush()
+        status = int(fork_server.stdout.readline())
+        said = log.read_text(encoding="utf-8")
+        log.unlink()
+        return Outcome(status, said, "")
 
     return call
 

@@ -1,0 +1,51 @@
+"""Runs pieces of code, each in a process of its own that has torch imported from the start.
+
+A line of JSON comes in for each: ``code``, its ``arguments``, the ``folder`` to run it in and the
+``log`` for its output. The code's exit status goes out, negative for the signal that ended it.
+"""
+
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+
+import coordnet.tasks.fit
+import coordnet.tasks.image
+import coordnet.tasks.info
+import coordnet.tasks.kept
+import coordnet.tasks.like
+import coordnet.training.loop
+
+
+def figure(path, *arguments, **options):
+    """Stand in for a figure, which takes half a second to draw."""
+    Path(path).write_bytes(b"figure")
+
+
+coordnet.tasks.fit.save_curve = figure
+coordnet.tasks.image.save_comparison = figure
+
+for line in sys.stdin:
+    request = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        status = 99
+        try:
+            os.chdir(request["folder"])
+            log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(log, 1)
+            os.dup2(log, 2)
+            sys.argv = ["code", *request["arguments"]]
+            exec(request["code"], {"__name__": "__main__"})
+            status = 0
+        except SystemExit as end:
+            status = end.code or 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            os._exit(status)
+    _, ended = os.waitpid(child, 0)
+    print(os.waitstatus_to_exitcode(ended), flush=True)
