@@ -18,7 +18,7 @@ T = TypeVar("T")
 _LEAST = 32
 # what PyTorch's allocators and its libraries say; only CUDA has a class for it
 _SAID = re.compile(
-    r"out of memory|(can't|can not|cannot|unable to|failed to) allocate|bad_alloc|bad allocation"
+    r"out of memory|not enough memory|(can't|can not|cannot|unable to|failed to) allocate|bad_alloc|bad allocation"
     r"|could not create a (memory|primitive)",
     re.IGNORECASE,
 )

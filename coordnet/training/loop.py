@@ -140,7 +140,16 @@ class Loop:
             return self.add_gradients(indices)
 
         total = self.in_blocks(work)
-        self.optimizer.step(rate)
+        try:
+            self.optimizer.step(rate)
+        except (RuntimeError, MemoryError) as error:
+            if ran_out_of_memory(error):
+                self.restore()  # some parameters have moved, others have not
+                raise RuntimeError(
+                    "not enough memory for a step of the optimiser. Choose a smaller network or "
+                    f"encoding; the model keeps its parameters from step {self.good[0]}."
+                ) from error
+            raise
         return total
 
     def add_gradients(self, indices: Tensor | None) -> Tensor:
