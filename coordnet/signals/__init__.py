@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from .._lazy import attributes, listing
 
 if TYPE_CHECKING:
+    from .candidates import PeriodCandidate, PeriodSearch
     from .functions import derivative, evaluate, fold_phase, residuals
     from .harmonics import HarmonicModel, fit_harmonics
     from .holdout import ChoiceOfK, choose_k
-    from .period import PeriodCandidate, PeriodSearch, find_period
+    from .period import find_period
     from .periodogram import Periodogram, lomb_scargle
     from .spectrum import Spectrum, harmonic_spectrum
 
@@ -18,7 +19,8 @@ _WHERE = {
     **dict.fromkeys(("derivative", "evaluate", "fold_phase", "residuals"), "functions"),
     **dict.fromkeys(("HarmonicModel", "fit_harmonics"), "harmonics"),
     **dict.fromkeys(("ChoiceOfK", "choose_k"), "holdout"),
-    **dict.fromkeys(("PeriodCandidate", "PeriodSearch", "find_period"), "period"),
+    **dict.fromkeys(("PeriodCandidate", "PeriodSearch"), "candidates"),
+    "find_period": "period",
     **dict.fromkeys(("Periodogram", "lomb_scargle"), "periodogram"),
     **dict.fromkeys(("Spectrum", "harmonic_spectrum"), "spectrum"),
 }

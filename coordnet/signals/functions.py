@@ -67,8 +67,7 @@ def residuals(function: Function, x: Any, y: Any) -> np.ndarray:
 def derivative(
     function: Callable[[Tensor], Tensor] | Any, x: Any, *, order: int = 1, axis: int = 0
 ) -> np.ndarray:
-    """Return the derivative of a fitted function by one of its coordinates, by automatic
-    differentiation.
+    """Return the derivative of a fitted function by a coordinate, by automatic differentiation.
 
     Args:
         function: a `Field`, any module or callable on tensors whose rows do not depend on each
@@ -82,16 +81,15 @@ def derivative(
     """
     order = integer_at_least(1, "order", order, "Pass 1 for the slope.")
     axis = integer_at_least(0, "axis", axis, "Coordinates are counted from 0.")
-    if isinstance(function, Predictor) and hasattr(function, "to_field"):
-        function = function.to_field()  # type: ignore[attr-defined]
+    called: Any = function.to_field() if hasattr(function, "to_field") else function
     parts = []
-    for part in _blocks(function, x):
+    for part in _blocks(called, x):
         if axis >= part.shape[1]:
             got = f"axis={axis}, {part.shape[1]} coordinates"
             refuse("axis must be a coordinate of x", got, "Coordinates are counted from 0.")
         part = part.clone().requires_grad_()
         with torch.enable_grad():
-            values = function(part)
+            values = called(part)
             columns = [_differentiated(column, part, order, axis) for column in values.unbind(-1)]
         parts.append(torch.stack(columns, -1))
     return np.concatenate([_to_numpy(part) for part in parts])

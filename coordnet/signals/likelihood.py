@@ -121,7 +121,8 @@ class HarmonicLikelihood:
         """Return the correlation time of what the harmonics leave of the samples."""
         plain = self if self.tau == 0 else HarmonicLikelihood(self.series)
         design = plain._design(frequency, k)
-        return noise_time(self.series.times, plain.values - design @ _solve(design, plain.values)[0])
+        fitted = design @ _solve(design, plain.values)[0]
+        return noise_time(self.series.times, plain.values - fitted)
 
     def _waves(self, frequency: float, k: int, part: slice) -> np.ndarray:
         """Return root · e^(2πijft) for j = 1 … k, ``(n, k)``."""

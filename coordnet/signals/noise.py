@@ -4,7 +4,8 @@ Residuals of real series are alike in neighbouring samples (weather, solar activ
 an instrument). Least squares that takes them for independent finds far too much in low frequencies
 and gives far too small errors. The model here is the Ornstein-Uhlenbeck process, correlation
 e^(-Δ/τ) between samples a time Δ apart: the AR(1) process where the step is constant. It can be
-whitened exactly, sample by sample, at any times: (r_n - ρ_n r_(n-1)) / √(1 - ρ_n²), ρ_n = e^(-Δ_n/τ).
+whitened exactly, sample by sample, at any times: to (r_n - ρ_n r_(n-1)) / √(1 - ρ_n²) with
+ρ_n = e^(-Δ_n/τ).
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
+import itertools
 
 import numpy as np
 
-__all__ = ["likely_frequencies", "relation", "with_error"]
+__all__ = ["likely_frequencies"]
 
 _PEAKS = 12
 _FAMILIES = 5  # peaks whose multiples and parts are looked at
@@ -78,30 +78,7 @@ def _background(power: np.ndarray) -> np.ndarray:
     number = len(power)
     edges = np.unique(np.geomspace(1, number + 1, _WINDOWS).astype(int)) - 1
     level = np.empty(number)
-    for start, end in zip(edges[:-1], edges[1:], strict=True):
+    for start, end in itertools.pairwise(edges.tolist()):
         reach = max(64, end - start)
         level[start:end] = np.median(power[max(0, start - reach) : end + reach])
     return np.maximum(level, max(1e-12, 1e-9 * float(power.max(initial=0.0))))
-
-
-def relation(ratio: float, tolerance: float) -> str:
-    """Return "2 ×" or "1/3 ×" where ``ratio`` is a small whole number or one part of 1.
-
-    Args:
-        ratio: of a period to the best one.
-        tolerance: relative.
-    """
-    for whole in range(2, 10):
-        if abs(ratio / whole - 1) <= tolerance:
-            return f"{whole} ×"
-        if abs(ratio * whole - 1) <= tolerance:
-            return f"1/{whole} ×"
-    return ""
-
-
-def with_error(value: float, error: float) -> str:
-    """Return "24.0002 ± 0.0003": the error with two digits, the value with as many places."""
-    if not (0 < error < math.inf) or error < 1e-12 * abs(value):
-        return f"{value:.12g}"
-    places = max(0, 1 - math.floor(math.log10(error)))
-    return f"{value:.{places}f} ± {error:.{places}f}"

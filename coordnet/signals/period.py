@@ -3,103 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..errors import integer_at_least, refuse
+from .candidates import PeriodCandidate, PeriodSearch, distinct, doubts, relation
 from .likelihood import Fit, HarmonicLikelihood
-from .peaks import likely_frequencies, relation, with_error
+from .peaks import likely_frequencies
 from .periodogram import Periodogram, frequency_range, lomb_scargle, nyquist_frequency
 from .series import Series
 
-__all__ = ["PeriodCandidate", "PeriodSearch", "find_period"]
+__all__ = ["find_period"]
 
 _KEPT = 30  # frequencies that are still looked at once the noise is known
 _REFINED = 6
 _ROUNDS = 4
-
-
-@dataclass(frozen=True)
-class PeriodCandidate:
-    """A period at a local maximum of the likelihood.
-
-    Attributes:
-        period: in the unit of the positions.
-        error: its standard error (one sigma), from the curvature of the likelihood in noise as
-            correlated as the residuals are. It says how far the peak may be from its place, not
-            whether it is the right peak.
-        k: the number of harmonics that it needs.
-        explained: the part of the variance about the trend that they explain, from 0 to 1.
-        behind: how far its Bayesian information criterion is above that of the best, 0 for the
-            best itself; above 10 is very strong evidence (Kass and Raftery, 1995).
-        false_alarm: about the probability that noise alone, searched as widely, has a peak as
-            high; a hint, within a factor of a few where it is small.
-        relation: to the best period, "2 ×" or "1/3 ×", say; empty where there is none.
-    """
-
-    period: float
-    error: float
-    k: int
-    explained: float
-    behind: float
-    false_alarm: float
-    relation: str = ""
-
-
-@dataclass(frozen=True)
-class PeriodSearch:
-    """The outcome of `find_period`.
-
-    Attributes:
-        candidates: the best period first, then distinct others.
-        periodogram: of one harmonic, over all frequencies that were looked at.
-        span: of the positions.
-        noise_time: the correlation time of the residuals, in the unit of the positions; 0 where
-            they are independent.
-        notes: sentences: the range, the grid, and what speaks against the result.
-    """
-
-    candidates: tuple[PeriodCandidate, ...]
-    periodogram: Periodogram
-    span: float
-    noise_time: float
-    notes: tuple[str, ...]
-
-    @property
-    def period(self) -> float:
-        """The best period, in the unit of the positions."""
-        return self.candidates[0].period
-
-    @property
-    def error(self) -> float:
-        """Its standard error."""
-        return self.candidates[0].error
-
-    @property
-    def k(self) -> int:
-        """The number of harmonics it needs."""
-        return self.candidates[0].k
-
-    def describe(self) -> list[str]:
-        """Return the result in sentences for the console: the period, the others, the notes."""
-        best = self.candidates[0]
-        harmonics = "1 harmonic" if best.k == 1 else f"{best.k} harmonics"
-        lines = [
-            f"The period is {with_error(best.period, best.error)}: {harmonics}, "
-            f"{100 * best.explained:.3g} % of the variance about the trend, "
-            f"{self.span / best.period:.4g} periods in the data."
-        ]
-        others = [
-            f"{with_error(each.period, each.error)}"
-            + (f" ({each.relation})" if each.relation else "")
-            + f", behind by {each.behind:.3g}"
-            for each in self.candidates[1:4]
-        ]
-        if others:
-            lines.append(f"Runners-up (behind in BIC): {'; '.join(others)}.")
-        return lines + list(self.notes)
 
 
 def find_period(
@@ -166,11 +85,11 @@ def find_period(
     shown = lomb_scargle(x, y, weights, trend=trend, min_period=1 / top, max_period=1 / low)
     search = _Search(series, shown, k, nyquist, low, high)
     fits = search.run()
-    found = _shown([search.candidate(fit, fits[0]) for fit in fits])[:candidates]
+    found = distinct([search.candidate(fit, fits[0]) for fit in fits])[:candidates]
     notes = [
         f"{len(shown.power):,} frequencies, {1 / (shown.step * series.span):.3g} in 1/span, for "
-        f"periods from {1 / top:.6g} to {1 / low:.6g} ({why}).",
-        *_doubts(found, series, search.likelihood.tau, 1 / high),
+        f"periods from {1 / high:.6g} to {1 / low:.6g} ({why}).",
+        *doubts(found, series.span, search.likelihood.tau, 1 / high),
     ]
     return PeriodSearch(tuple(found), shown, series.span, search.likelihood.tau, tuple(notes))
 
@@ -319,37 +238,3 @@ class _Search:
         tail = top - half + math.log(sum(math.exp(each - top) for each in logs))
         tries = fit.k * max(1.0, self.last * self.shown.step * self.series.span) * math.sqrt(half)
         return -math.expm1(-math.exp(min(tail + math.log(max(tries, 1.0)), 50.0)))
-
-
-def _shown(found: list[PeriodCandidate]) -> list[PeriodCandidate]:
-    """Drop multiples of the best period but the likeliest: they all fit as well as it does."""
-    multiples = [each for each in found if each.relation and "/" not in each.relation]
-    return [each for each in found if each not in multiples[1:]]
-
-
-def _doubts(
-    found: list[PeriodCandidate], series: Series, tau: float, shortest: float
-) -> list[str]:
-    """Return sentences on what speaks against the best period."""
-    best = found[0]
-    notes = []
-    if tau:
-        notes.append(
-            f"The residuals are correlated over about {tau:.3g}; periods were weighed and errors "
-            "found in such noise."
-        )
-    cycles = series.span / best.period
-    if cycles < 3:
-        notes.append(f"The data span only {cycles:.3g} periods: too few to call it periodic.")
-    if best.period < shortest * (1 + 0.5 / cycles):
-        notes.append("The period lies at the short end of the range: shorter ones may fit better.")
-    if best.false_alarm > 0.01:
-        notes.append(
-            f"Noise alone has such a peak with a probability of about {best.false_alarm:.2g}: "
-            "there may be no period."
-        )
-    if len(found) > 1 and found[1].behind < 10:
-        notes.append(
-            f"The runner-up, {with_error(found[1].period, found[1].error)}, is nearly as likely."
-        )
-    return notes

@@ -99,8 +99,8 @@ def frequency_range(
 
     Where nothing is stated: periods from half the span (two cycles must be seen) down to two steps
     of the grid that the positions lie on (Nyquist). Irregular positions have no such limit; there
-    it is the shorter of a fifth of two mean gaps, and two of the short gaps that a tenth of all
-    are below.
+    it is the shorter of a fifth of two mean gaps, and two of the gaps that a tenth of all are
+    below; at most 2^21 frequencies.
     """
     times = np.unique(series.times)
     if len(times) < 4 or len(times) < series.trend.shape[1] + 3:
@@ -160,9 +160,10 @@ def power_at(
         sums = trigonometric_sums(series.times, rows, at, step, count)
         twice = trigonometric_sums(series.times, squares, 2 * at, 2 * step, count)[0]
         trend, found = sums[:beside], sums[beside:]
-        cos2 = (total + twice.real) / 2 - np.square(trend.real).sum(0)
-        sin2 = (total - twice.real) / 2 - np.square(trend.imag).sum(0)
-        both = twice.imag / 2 - (trend.real * trend.imag).sum(0)
+        cos, sin = np.real(trend), np.imag(trend)
+        cos2 = (total + np.real(twice)) / 2 - np.square(cos).sum(0)
+        sin2 = (total - np.real(twice)) / 2 - np.square(sin).sum(0)
+        both = np.imag(twice) / 2 - (cos * sin).sum(0)
         share = _explained(cos2, sin2, both, found, total)
         power[start : start + count] = -np.expm1(np.log1p(-share).mean(0))
     return power
@@ -180,14 +181,15 @@ def _explained(
         found: ``(D, F)`` products with the values: cosine + i sine.
         total: the sum of the weights.
     """
-    # along the axes of the 2 × 2 matrix, so that one that vanishes (the sine at Nyquist) is left out
+    # along the axes of the 2 × 2 matrix: one that vanishes (the sine at Nyquist) is left out
     angle = 0.5 * np.arctan2(2 * both, cos2 - sin2)
     cos, sin = np.cos(angle), np.sin(angle)
     mean, half = 0.5 * (cos2 + sin2), np.hypot(0.5 * (cos2 - sin2), both)
     share = np.zeros(found.shape)
+    real, imaginary = np.real(found), np.imag(found)
     for size, product in (
-        (mean + half, found.real * cos + found.imag * sin),
-        (mean - half, found.imag * cos - found.real * sin),
+        (mean + half, real * cos + imaginary * sin),
+        (mean - half, imaginary * cos - real * sin),
     ):
         seen = size > 1e-9 * total
         share += np.where(seen, np.square(product) / np.where(seen, size, 1.0), 0.0)

@@ -52,7 +52,7 @@ class Spectrum:
 
     @property
     def wavelength(self) -> np.ndarray:
-        """period / j, ``(k,)``, in the unit of x."""
+        """Wavelengths period / j, ``(k,)``, in the unit of x."""
         return self.period / self.order
 
 
