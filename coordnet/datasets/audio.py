@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -197,48 +196,29 @@ def _refuse_undecodable(path: Path, error: Exception) -> NoReturn:
 
 
 def _decode(path: Path, file: Any, dtype: str, max_values: int | None) -> np.ndarray:
-    """Decode all frames to ``(N, C)``, block by block, so that a false length costs nothing."""
-    frames, channels = int(file.frames), int(file.channels)
-    item = np.dtype(dtype).itemsize
-    if frames == _UNKNOWN_LENGTH:
-        blocks: list[np.ndarray] = []
-        for block in _blocks(path, file, dtype, None):
-            blocks.append(block)
-            check_amount(path, sum(map(len, blocks)), channels, item, max_values)
-        samples = np.concatenate(blocks) if blocks else np.empty((0, channels), dtype)
-    else:
-        frames = max(0, frames)
-        check_amount(path, frames, channels, item, max_values)
-        samples = np.empty((frames, channels), dtype)
-        done = 0
-        for block in _blocks(path, file, dtype, frames):
-            samples[done : done + len(block)] = block
-            done += len(block)
-        if done < frames:
-            _refuse_cut(path, f"{frames:,} samples by its header, {done:,} in the file")
-    if not len(samples):
+    """Decode all frames to ``(N, C)``, block by block."""
+    frames, channels = max(0, int(file.frames)), int(file.channels)
+    if frames == _UNKNOWN_LENGTH:  # a FLAC from a pipe, which the library cannot read so
+        rule, got = "a sound's header must say how long it is", "it does not"
+        refuse_sound(path, rule, got, "Convert it to a WAV.")
+    check_amount(path, frames, channels, np.dtype(dtype).itemsize, max_values)
+    if not frames:
         refuse_sound(path, "a sound must have samples", "none", "Record or save it again.")
-    return samples
-
-
-def _blocks(path: Path, file: Any, dtype: str, frames: int | None) -> Iterator[np.ndarray]:
-    """Yield what can be decoded, at most ``frames`` samples."""
+    samples = np.empty((frames, channels), dtype)
     done = 0
-    while frames is None or done < frames:
-        number = _BLOCK if frames is None else min(_BLOCK, frames - done)
+    while done < frames:
         try:
-            block = file.read(number, dtype=dtype, always_2d=True)
+            block = file.read(min(_BLOCK, frames - done), dtype=dtype, always_2d=True)
         except RuntimeError as error:  # a damaged FLAC; the library's own error is one
-            promised = "" if frames is None else f" of {frames:,}"
-            reason = getattr(error, "error_string", "")
-            _refuse_cut(
-                path, f"decoding ends after {done:,} samples{promised}. {reason}".rstrip(". ")
-            )
-            return
+            block, reason = samples[:0], f". {getattr(error, 'error_string', error)}"
+        else:
+            reason = ""
         if not len(block):
-            return
+            got = f"decoding ends after {done:,} of {frames:,} samples{reason}"
+            _refuse_cut(path, got.rstrip(". "))
+        samples[done : done + len(block)] = block
         done += len(block)
-        yield block
+    return samples
 
 
 def _check_finite(path: Path, audio: Audio) -> None:

@@ -63,7 +63,7 @@ def check_rate(path: str | os.PathLike[str], rate: int) -> None:
         refuse_sound(
             path,
             f"a sample rate must be from 1 to {MAX_RATE:,} Hz",
-            f"{rate} Hz",
+            f"{rate:,} Hz",
             "Correct the file's header, or pass another rate.",
         )
 

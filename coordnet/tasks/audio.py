@@ -173,7 +173,9 @@ class AudioTask(SampledTask):
             remedy = "Pass --rate 22050, say, or leave it away."
             refuse("a sound has no size, but a rate", f"--size {options['size']}", remedy)
         fitted, frames, subtype = _checked(field, settings)
-        rate = fitted if options.get("rate") is None else options["rate"]
+        rate = fitted
+        if options.get("rate") is not None:
+            rate = integer_at_least(1, "rate", options["rate"], "Pass the samples a second.")
         number = max(1, round(frames * rate / fitted))
         channels, stored = field.out_dim, subtype_for(output, subtype)
         check_audio_output(output, number, channels, rate, stored)

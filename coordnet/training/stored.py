@@ -15,7 +15,7 @@ from .samples import Batch, Samples
 
 __all__ = ["StoredSamples"]
 
-_BLOCK = 1 << 20
+_BLOCK = 1 << 18
 
 Self = TypeVar("Self", bound="StoredSamples")
 
