@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["empty", "keep_freed_memory", "rows_within"]
+__all__ = ["available_memory", "empty", "keep_freed_memory", "rows_within"]
 
 _LARGE = 4 << 20
 _NUMPY = {
@@ -49,6 +49,21 @@ def empty(shape: Sequence[int], dtype: torch.dtype, device: torch.device | str =
 def rows_within(values_per_row: int, most: int = 16_384) -> int:
     """Return how many rows to take at once, at most ``most``, to stay within 16 MB of float32."""
     return max(1, min(most, (1 << 22) // max(1, values_per_row)))
+
+
+def available_memory() -> int | None:
+    """Return how many bytes can be used without swapping; None where the system does not say.
+
+    Linux says it in /proc/meminfo. A limit set for a container is not taken into account.
+    """
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        return None
+    return None
 
 
 @functools.cache

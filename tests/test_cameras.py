@@ -535,6 +535,21 @@ def test_paths_that_make_no_sense_are_refused(call):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.cuda
+def test_cameras_on_a_cuda_device():
+    if not torch.cuda.is_available():
+        pytest.skip("needs a CUDA device")
+    for cameras in (mixed_cameras(), some_cameras()):
+        table = RayTable(cameras)
+        pixel = torch.arange(0, len(table), 7)
+        for moved in (table.to("cuda"), RayTable(cameras.to("cuda"))):
+            for one, other in zip(table.rays(pixel), moved.rays(pixel.cuda()), strict=True):
+                torch.testing.assert_close(other.cpu(), one)
+        rays = cameras.to("cuda").image_rays(2)[1]
+        torch.testing.assert_close(rays.cpu(), cameras.image_rays(2)[1])
+        torch.testing.assert_close(focus_point(cameras.to("cuda")), focus_point(cameras))
+
+
 def test_nothing_depends_on_the_default_dtype_or_device():
     before = RayTable(some_cameras()).rays(torch.arange(50))[1]
     torch.set_default_dtype(torch.float64)

@@ -202,11 +202,11 @@ def _axes(cameras: Cameras) -> tuple[Tensor, Tensor]:
 
 
 def _still(positions: Tensor) -> bool:
-    """Whether all positions are one, to the rounding of text and single precision."""
+    """Whether all positions are one, to the rounding of float64."""
     if len(positions) < 2:
         return True
     extent = positions.amax(0) - positions.amin(0)
-    return float(extent.max()) <= 1e-6 * float(positions.abs().max())
+    return float(extent.max()) <= 1e-12 * float(positions.abs().max())
 
 
 def _visible(cameras: Cameras, centre: Tensor) -> Tensor:

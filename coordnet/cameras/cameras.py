@@ -47,7 +47,6 @@ class Cameras:
             that cannot be undone within a picture.
 
     Example:
-        >>> import coordnet as cn
         >>> from coordnet.cameras import Cameras, look_at
         >>> cameras = Cameras.pinhole(look_at((0, -4, 1), (0, 0, 0)), 222.2, width=160, height=120)
         >>> origins, directions = cameras.image_rays(0)
@@ -212,7 +211,7 @@ class Cameras:
                 f"{width} x {height} pixels made {' x '.join(map(str, sizes[which].tolist()))}",
                 "Make it less small.",
             )
-        ratio = sizes.to(self.focal.dtype) / self.sizes
+        ratio = sizes.to(self.device, self.focal.dtype) / self.sizes
         return replace(self, focal=self.focal * ratio, centre=self.centre * ratio, sizes=sizes)
 
     def transformed(self, matrix: Tensor | np.ndarray) -> Cameras:

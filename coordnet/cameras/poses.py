@@ -16,10 +16,11 @@ _TOLERANCE = 1e-3  # what text with few digits and single precision leave of a r
 
 
 def rigid_pose(matrix: object, who: str) -> tuple[np.ndarray, float]:
-    """Check a camera→world matrix as a file holds it, and take a uniform scale out of it.
+    """Check a camera→world matrix as a file holds it, and return the rigid motion that it is.
 
-    A scale of the camera's own axes changes none of its pictures. Uneven scales, shears and
-    mirrors do, and are refused.
+    A uniform scale of the camera's own axes changes none of its pictures: it is taken out. What
+    the rounding of a text leaves of a rotation is replaced by the rotation nearest to it. Uneven
+    scales, shears and mirrors are refused.
 
     Args:
         matrix: 3 x 4, or 4 x 4 with the last row 0, 0, 0, 1; nested lists or an array.
@@ -60,9 +61,9 @@ def rigid_pose(matrix: object, who: str) -> tuple[np.ndarray, float]:
         lengths = ", ".join(f"{length:.4g}" for length in np.linalg.norm(axes, axis=0))
         got = f"axes of length {lengths}, determinant {determinant:.4g}"
         refuse(rule, got, "Write a rotation: three axes of length 1 at right angles.")
-    if abs(scale - 1) <= _TOLERANCE:
-        return found[:3].copy(), 1.0
-    return np.concatenate([axes / scale, found[:3, 3:]], 1), scale
+    left, _, right = np.linalg.svd(axes)
+    rigid = np.concatenate([left @ right, found[:3, 3:]], 1)
+    return rigid, 1.0 if abs(scale - 1) <= _TOLERANCE else scale
 
 
 def wide(values: Tensor | Sequence[float]) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ from .scene_frames import Frame
 from .scene_images import SceneImages
 
 __all__ = ["FORMATS", "Scene", "is_scene", "read_cameras", "read_scene", "scene_splits"]
+
+
+_FAR = 1000  # times the cameras' extent: float32 then rounds positions to 6e-5 of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +214,8 @@ def _stored_reduction(
     where the full size is wanted and missing, the largest there are.
     """
     kept = {reduction for frame in frames for reduction in frame.pictures}
+    whole = {each for each in kept if all(each in frame.pictures for frame in frames)}
+    kept = whole or kept
     dividing = [reduction for reduction in sorted(kept) if downscale % reduction == 0]
     if downscale in kept:
         stored = downscale
@@ -289,5 +295,13 @@ def _about_poses(cameras: Cameras, split: str) -> list[str]:
         return [
             f"All {len(cameras)} cameras stand at one place: their pictures tell nothing about"
             " depth, and views from elsewhere will be wrong."
+        ]
+    extent = float((cameras.positions.amax(0) - cameras.positions.amin(0)).max())
+    away = float(cameras.positions.abs().max())
+    if away > _FAR * extent:
+        return [
+            f"The cameras stand {away:.3g} from the origin within {extent:.3g} of each other: rays"
+            f" in single precision lose {math.log10(away / extent):.0f} of their 7 digits. Subtract"
+            " an offset from all positions."
         ]
     return []

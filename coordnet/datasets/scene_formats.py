@@ -73,7 +73,7 @@ def read_capture(
     if every > 1:
         total = len(capture.frames)
         capture.frames = capture.frames[::every]
-        capture.notes.append(f"{len(capture.frames)} of {total} frames kept: every {every}th.")
+        capture.notes.append(f"{len(capture.frames)} of {total} frames kept: one in {every}.")
     return capture, name
 
 

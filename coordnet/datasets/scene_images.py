@@ -16,13 +16,13 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError, refuse
-from ..memory import empty
+from ..memory import available_memory, empty
 from .image import Image
 from .scene_pixels import area_average, composite, premultiplied
 
 __all__ = ["SceneImages"]
 
-_AHEAD = 4  # pictures a thread may be ahead of what is put away
+_AHEAD = 2  # pictures a thread may be ahead of what is put away
 
 
 class SceneImages:
@@ -94,6 +94,7 @@ class SceneImages:
         for i, picture in enumerate(_in_threads(read, len(paths))):
             if not sizes:
                 size = picture.pixels.numel() // 4
+                _check_memory(picture.pixels, len(paths), reduction)
                 buffer = empty((size * len(paths), 4), picture.pixels.dtype)
             if picture.pixels.dtype != buffer.dtype:
                 refuse(
@@ -186,6 +187,19 @@ class SceneImages:
         """Return one picture over a background (white by default), ``(H, W, 3)`` float32."""
         image = self.image(i)
         return composite(image[..., :3], image[..., 3:], background)
+
+
+def _check_memory(pixels: Tensor, number: int, reduction: int) -> None:
+    """Refuse pictures that would not fit, were they all as large as the first."""
+    height, width = pixels.shape[:2]
+    needed, there = number * pixels.numel() * pixels.element_size(), available_memory()
+    if there is not None and needed > there:
+        refuse(
+            "the pictures of a scene must fit into memory",
+            f"{number} pictures of {width} x {height} pixels, which need {needed / 1e9:.1f} GB,"
+            f" with {there / 1e9:.1f} GB available",
+            f"Read the scene with a downscale of {2 * reduction} or more.",
+        )
 
 
 class _Picture(NamedTuple):

@@ -201,6 +201,16 @@ def test_a_picture_of_few_pixels_cannot_be_made_much_smaller(load):
     assert "50 x 3" in text
 
 
+def test_pictures_that_would_not_fit_are_refused_after_the_first(load, monkeypatch):
+    monkeypatch.setattr("coordnet.datasets.scene_images.available_memory", lambda: 1000)
+    text = refusal(load, *[noise(10, 12, 4) for _ in range(3)])
+    assert "3 pictures of 12 x 10 pixels" in text
+    assert "downscale of 2" in text
+    assert len(load(*[noise(10, 8, 4) for _ in range(3)])) == 3
+    monkeypatch.setattr("coordnet.datasets.scene_images.available_memory", lambda: None)
+    assert len(load(*[noise(10, 12, 4) for _ in range(3)])) == 3
+
+
 def test_loading_calls_back(load):
     seen, counted = [], []
     load(
@@ -220,7 +230,7 @@ def test_loading_calls_back(load):
 def area_by_hand(values, height, width):
     """Every small pixel's mean, from the picture repeated until all borders are whole."""
     tall, wide = values.shape[:2]
-    fine = values.repeat(height, 0).repeat(width, 1)
+    fine = values.astype(np.float64).repeat(height, 0).repeat(width, 1)
     return fine.reshape(height, tall, width, wide, -1).mean((1, 3))
 
 
@@ -237,6 +247,19 @@ def test_composite_broadcasts():
     assert (composite(colour, alpha, 1.0) == 0.75).all()
     each = torch.rand(7, 3)
     torch.testing.assert_close(composite(colour, alpha, each), 0.25 + 0.5 * each)
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("reduction", [1, 2])
+def test_pictures_on_a_cuda_device(load, reduction):
+    if not torch.cuda.is_available():
+        pytest.skip("needs a CUDA device")
+    images = load(noise(12, 8, 4), noise(4, 6, 4), reduction=reduction)
+    moved = images.to("cuda")
+    which = torch.arange(images.number_of_pixels)
+    for one, other in zip(images.pixels(which), moved.pixels(which.cuda()), strict=True):
+        torch.testing.assert_close(other.cpu(), one)
+    torch.testing.assert_close(moved.composited(1).cpu(), images.composited(1))
 
 
 def test_pixels_that_do_not_fit_the_sizes_are_refused():

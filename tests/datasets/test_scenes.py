@@ -163,7 +163,7 @@ def test_a_missing_picture_names_its_frame_and_its_path(tmp_path, square_views, 
 def test_every_n_th_frame(capture, views, shows_the_points):
     scene = read_scene(capture, "all", every=4)
     shows_the_points(scene, views[::4])
-    assert scene.notes == ("3 of 9 frames kept: every 4th.",)
+    assert scene.notes == ("3 of 9 frames kept: one in 4.",)
 
 
 @pytest.mark.skipif(not (CHAIR / "train").is_dir(), reason="the chair is not there")
@@ -381,6 +381,15 @@ def test_a_scaled_pose_is_made_a_rotation_and_said(capture, views, shows_the_poi
     assert read_scene(capture, "all").notes == ()  # 3 x 4, and a rotation again
 
 
+def test_poses_of_few_digits_become_rotations(capture):
+    rewrite(capture, matrix(lambda m: m.round(4).tolist()))
+    cameras = read_scene(capture, "all").cameras
+    turn = cameras.poses[3, :, :3]
+    torch.testing.assert_close(turn.mT @ turn, torch.eye(3).double(), rtol=0, atol=1e-14)
+    lengths = cameras.image_rays(3)[1].norm(dim=-1)
+    torch.testing.assert_close(lengths, torch.ones_like(lengths))
+
+
 def change_frame(**keys):
     return lambda content: content["frames"][3].update(keys)
 
@@ -478,6 +487,18 @@ def test_equal_poses_are_said_to_tell_nothing(capture, views):
     assert scene.box is None
     assert "one place" in scene.warnings[0]
     assert read_scene(capture, "test").warnings == ()
+
+
+def test_a_scene_far_from_the_origin_loses_digits_and_is_told(capture, views, shows_the_points):
+    def far(content):
+        for frame, view in zip(content["frames"], views, strict=True):
+            moved = view.matrix + np.eye(4, k=3) * 4e5
+            frame["transform_matrix"] = moved.tolist()
+
+    scene = read_scene(rewrite(capture, far))
+    assert "digits" in scene.warnings[0]
+    assert scene.box is not None
+    assert scene.box.centre[0] == pytest.approx(4e5, abs=0.01)
 
 
 # --- cameras alone ----------------------------------------------------------------------------
