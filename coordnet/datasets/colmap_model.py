@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import refuse
+from .image_checks import MAX_PIXELS
 from .scene_frames import Intrinsics
 
 __all__ = ["MODELS", "Camera", "Model", "Photo", "intrinsics", "pose"]
@@ -115,9 +116,11 @@ def intrinsics(camera: Camera, who: str) -> Intrinsics:
         refuse(rule, camera.parameters, "Export the model again.")
     values = dict(zip(kind.names, camera.parameters, strict=True))
     focal = values.get("fx", values.get("f", 0.0)), values.get("fy", values.get("f", 0.0))
-    if min(*focal, camera.width, camera.height) <= 0:
+    sides = camera.width, camera.height
+    if min(*focal, *sides) <= 0 or max(sides) > MAX_PIXELS:
         got = f"{camera.width} x {camera.height}, focal length {focal[0]:g}, {focal[1]:g}"
-        refuse(f"the size and focal length of {who} must be above 0", got, "Export it again.")
+        rule = f"the size and focal length of {who} must be above 0, and sides below 2^27"
+        refuse(rule, got, "Export it again.")
     k1, k2, p1, p2 = (values.get(key, 0.0) for key in ("k1", "k2", "p1", "p2"))
     return Intrinsics(
         size=(camera.width, camera.height),

@@ -72,11 +72,13 @@ def read_llff(path: Path, split: str, hold_out: int) -> Capture:
 def _table(file: Path) -> np.ndarray:
     """Return the numbers, ``(n, 17)`` float64."""
     try:
-        table = np.load(file, allow_pickle=False)
+        with file.open("rb") as stream:
+            table = np.load(stream, allow_pickle=False)
     except OSError as error:
         reason = error.strerror or error
         refuse_file(file, "a scene's file must be readable", reason, "Check its name.")
-    except (ValueError, EOFError) as error:
+    # a damaged header raises nearly anything: ValueError, TokenError, OverflowError, MemoryError, ...
+    except Exception as error:
         refuse_file(file, "poses_bounds.npy must be a NumPy array", error, "Find the poses again.")
     shape, kind = getattr(table, "shape", ()), getattr(table, "dtype", np.dtype(object)).kind
     if len(shape) != 2 or shape[1] != 17 or kind not in "fiu":
