@@ -64,9 +64,7 @@ def residuals(function: Function, x: Any, y: Any) -> np.ndarray:
     return values - found
 
 
-def derivative(
-    function: Callable[[Tensor], Tensor] | Any, x: Any, *, order: int = 1, axis: int = 0
-) -> np.ndarray:
+def derivative(function: Function, x: Any, *, order: int = 1, axis: int = 0) -> np.ndarray:
     """Return the derivative of a fitted function by a coordinate, by automatic differentiation.
 
     Args:
@@ -81,7 +79,9 @@ def derivative(
     """
     order = integer_at_least(1, "order", order, "Pass 1 for the slope.")
     axis = integer_at_least(0, "axis", axis, "Coordinates are counted from 0.")
-    called: Any = function.to_field() if hasattr(function, "to_field") else function
+    called: Any = function
+    if isinstance(function, Predictor) and hasattr(called, "to_field"):
+        called = called.to_field()
     parts = []
     for part in _blocks(called, x):
         if axis >= part.shape[1]:

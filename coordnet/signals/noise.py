@@ -62,10 +62,11 @@ def noise_time(times: np.ndarray, residuals: np.ndarray) -> float:
     if len(times) < 3:
         return 0.0
     number, columns = residuals.shape
-    gaps = _gaps(times)
+    steps = np.diff(times)
+    usual = float(np.median(steps[steps > 0])) if (steps > 0).any() else 1.0
     best = 0.5 * number * np.log(_positive(np.square(residuals).mean(0))).sum()
     found = 0.0
-    for tau in np.geomspace(0.2 * np.median(gaps), 0.25 * (times[-1] - times[0]), _TIMES):
+    for tau in np.geomspace(0.2 * usual, 0.25 * max(times[-1] - times[0], usual), _TIMES):
         white = Whitening(times, float(tau))
         if white.rho is None:
             break

@@ -97,7 +97,8 @@ def frequency_range(
 ) -> tuple[float, float, str]:
     """Return the lowest and the highest frequency to look at, and how they were chosen.
 
-    Where nothing is stated: periods from half the span (two cycles must be seen) down to two steps
+    Where nothing is stated: periods from half the span, the step behind the last sample counted
+    (two cycles must be seen), down to two steps
     of the grid that the positions lie on (Nyquist). Irregular positions have no such limit; there
     it is the shorter of a fifth of two mean gaps, and two of the gaps that a tenth of all are
     below; at most 2^21 frequencies.
@@ -107,7 +108,7 @@ def frequency_range(
         got = f"{len(times)} distinct positions, trend={series.trend.shape[1] - 1}"
         refuse("a period needs at least trend + 4 distinct positions", got, "Pass more samples.")
     remedy = "Give it in the unit of the positions."
-    longest = 0.5 * series.span
+    longest = 0.5 * series.span * len(times) / (len(times) - 1)
     if max_period is not None:
         longest = positive_number("max_period", max_period, remedy)
     nyquist = nyquist_frequency(series)
