@@ -29,6 +29,7 @@ from .image_checks import (
     with_transparent_colour,
 )
 from .image_files import check_output, is_lossy, write_image
+from .quiet import handle_logs, without_messages
 
 __all__ = [
     "MAX_PIXELS",
@@ -117,6 +118,7 @@ def _pillow(path: Path) -> Iterator[list[warnings.WarningMessage]]:
     """Run Pillow without its own size limit, collect its warnings, and refuse where it raises."""
     from PIL import Image as PILImage
 
+    handle_logs("PIL", "tifffile")
     with _pillow_settings, warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         limit, PILImage.MAX_IMAGE_PIXELS = PILImage.MAX_IMAGE_PIXELS, None
@@ -193,8 +195,10 @@ def _read(path: Path, page: int | None, max_pixels: int | None) -> Image:
         tags: Any = getattr(image, "tag_v2", {})
         white_is_zero = image.mode in _ONE_CHANNEL and tags.get(_PHOTOMETRIC) == 0
         white = 65535 if image.format == "PPM" else None  # Pillow rescales these
+        by_libtiff = image.format == "TIFF"
     if not deep_png:
-        pixels, left = _decode(path, index, mode)
+        with without_messages() if by_libtiff else contextlib.nullcontext():
+            pixels, left = _decode(path, index, mode)
     elif frames == 1:
         from .image_png16 import decode
 
