@@ -225,4 +225,10 @@ def _quantiser(bits: int) -> Callable[[np.ndarray], np.ndarray]:
     """Return clip, scale, round: floats in [0, 1] to 8 or 16 bits."""
     dtype = np.uint8 if bits == 8 else np.uint16
     peak = np.iinfo(dtype).max
-    return lambda values: np.rint(np.clip(values, 0, 1) * peak).astype(dtype)
+
+    def quantise(values: np.ndarray) -> np.ndarray:
+        if not np.isfinite(values).all():
+            raise RuntimeError("the model gives values that are not finite: its fit has diverged")
+        return np.rint(np.clip(values, 0, 1) * peak).astype(dtype)
+
+    return quantise
