@@ -77,7 +77,7 @@ def _table(file: Path) -> np.ndarray:
     except OSError as error:
         reason = error.strerror or error
         refuse_file(file, "a scene's file must be readable", reason, "Check its name.")
-    # a damaged header raises nearly anything: ValueError, TokenError, OverflowError, MemoryError, ...
+    # a damaged header raises nearly anything: ValueError, TokenError, OverflowError, …
     except Exception as error:
         refuse_file(file, "poses_bounds.npy must be a NumPy array", error, "Find the poses again.")
     shape, kind = getattr(table, "shape", ()), getattr(table, "dtype", np.dtype(object)).kind
