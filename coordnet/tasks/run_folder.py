@@ -36,6 +36,7 @@ _OUTPUTS = (
     "periodogram.png",
     "k.png",
     "views.json",
+    "views/*.png",
 )
 
 
@@ -200,7 +201,8 @@ class RunFolder:
 
 def _is_own(name: str) -> bool:
     """Whether a run writes a file of this name."""
-    return any(fnmatch.fnmatchcase(name, each) for each in (_MODEL, _CHECKPOINT, *_OUTPUTS))
+    files = (_MODEL, _CHECKPOINT, *_OUTPUTS)
+    return any(fnmatch.fnmatchcase(name, each.partition("/")[0]) for each in files)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

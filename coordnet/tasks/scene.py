@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -70,6 +71,11 @@ class SceneTask(Task):
         self.notes.append(f"The box of the scene is {self.train.box.source}.")
         if self.test is None:
             self.notes.append("There are no test views: errors are those of training views.")
+
+    @classmethod
+    def for_run(cls, path: Path, settings: dict[str, Any], options: FitOptions) -> SceneTask:
+        """Read a scene at the size that a run was fitted at."""
+        return cls(path, replace(options, downscale=settings.get("downscale", 1)))
 
     @classmethod
     def reads(cls, path: Path) -> bool:

@@ -45,7 +45,9 @@ class TableTask(SampledTask):
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".tsv", ".txt", ".dat")
 
     def __init__(self, path: Path, options: FitOptions, time: TimeAxis | None = None) -> None:
-        refuse_unused(options, "a table", "tile", "wrap", "page", "preset")
+        refuse_unused(
+            options, "a table", "tile", "wrap", "page", "preset", "downscale", "background"
+        )
         if options.trend and not options.periods:
             rule, remedy = "--trend stands beside a --period", "Add --period, or leave it away."
             refuse(rule, "--trend alone", remedy)
