@@ -203,9 +203,14 @@ def _number(record: dict[str, Any], key: str, who: str) -> float | None:
     value = record.get(key)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        refuse(f"{key} of {who} must be a finite number", repr(value), "Mend that file.")
-    return float(value)
+    try:
+        plain = isinstance(value, (int, float)) and not isinstance(value, bool)
+        number = float(value) if plain else math.nan
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        refuse(f"{key} of {who} must be a finite number", repr(value)[:80], "Mend that file.")
+    return number
 
 
 def _positive(record: dict[str, Any], key: str, who: str) -> float | None:
