@@ -24,7 +24,12 @@ _SMALL = 1 << 20
 
 # kind of model in a file → its class, which has spec() and from_spec(spec)
 MODELS: LazyTable[Any] = LazyTable(
-    "coordnet", {"field": "field:Field", "radiance": "radiance:OccupancyModel"}
+    "coordnet",
+    {
+        "field": "field:Field",
+        "radiance": "radiance:OccupancyModel",
+        "hierarchical": "radiance:HierarchicalModel",
+    },
 )
 
 

@@ -8,6 +8,7 @@ from .._lazy import attributes, listing
 
 if TYPE_CHECKING:
     from .field import RadianceField
+    from .hierarchical import HierarchicalModel, original_nerf
     from .hull import visual_hull
     from .mesh import Mesh, extract_mesh
     from .model import RadianceModel, Seen
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from .views import View, render_view
 
 _WHERE = {
+    "HierarchicalModel": "hierarchical",
     "Mesh": "mesh",
     "OccupancyGrid": "occupancy",
     "OccupancyModel": "occupancy_model",
@@ -27,12 +29,14 @@ _WHERE = {
     "Seen": "model",
     "View": "views",
     "extract_mesh": "mesh",
+    "original_nerf": "hierarchical",
     "render_view": "views",
     "visual_hull": "hull",
     "write_ply": "ply",
 }
 
 __all__ = [
+    "HierarchicalModel",
     "Mesh",
     "OccupancyGrid",
     "OccupancyModel",
@@ -42,6 +46,7 @@ __all__ = [
     "Seen",
     "View",
     "extract_mesh",
+    "original_nerf",
     "render_view",
     "visual_hull",
     "write_ply",
