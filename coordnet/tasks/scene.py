@@ -100,7 +100,8 @@ class SceneTask(Task):
         note = f"preset {name}: {SCENE_PRESETS[name]}."
         if name == "nerf":
             config = {"optimizer": "adam", "learning_rate": 5e-4, "batch_size": 1024,
-                      "final_fraction": 0.1, "betas": (0.9, 0.999)}  # fmt: skip
+                      "decay": "exponential", "final_fraction": 0.1, "warmup_steps": 0,
+                      "betas": (0.9, 0.999), "eps": 1e-7}  # fmt: skip
             return Recipe(name, {}, steps=20_000, config=config, note=note)
         config = {"learning_rate": 1e-2, "eps": 1e-15, "batch_size": 8192}
         return Recipe(name, {}, steps=2000, config=config, note=note)
