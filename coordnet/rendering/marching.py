@@ -1,0 +1,228 @@
+"""Marching along rays in even steps, past the empty cells of a grid."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..cameras import near_far_box
+from ..parallel import SERIAL, run_all
+from .samples import PackedSamples, chosen
+
+__all__ = ["JOINED", "Rays", "Table", "march_everywhere", "march_past_empty", "reach"]
+
+# steps that are looked at together first, in a grid that joins so many cells along each axis
+_LOG_STEPS, JOINED = 3, 4
+_STEPS = 1 << _LOG_STEPS
+_CUDA_VALUES = 1 << 26
+
+
+@dataclass(frozen=True)
+class Rays:
+    """Rays that are walked along in steps.
+
+    Step k of a ray lies between place(k) and place(k + 1), what is outside [near, far] cut off:
+    the steps of a ray fill [near, far] without gaps. place(k) = first + k · step; with a
+    ``cone``, steps grow with the distance t from t = step / cone on: step · max(1, cone t / step).
+
+    Attributes:
+        constants: float32 (10, R): origin (3), direction (3), first, step, near, far.
+        most: no ray has more steps than this.
+        cone: growth of the steps; 0 for none.
+    """
+
+    constants: Tensor
+    most: int
+    cone: float = 0.0
+
+    def __len__(self) -> int:
+        return self.constants.shape[1]
+
+    def places(self, constants: Tensor, steps: Tensor) -> Tensor:
+        """Return where steps begin, clamped to [near, far].
+
+        Args:
+            constants: (10, n), those of some of the rays.
+            steps: float32 whole numbers, (W, n) or (W, 1).
+        """
+        first, step, near, far = constants[6:]
+        if self.cone:
+            at = steps + first
+            turn, growth = 1 / self.cone, math.log1p(self.cone)
+            places = at.clamp(max=turn).add_(
+                ((at - turn).clamp_(min=0) * growth).expm1_(), alpha=turn
+            )
+            places *= step
+        else:
+            places = (steps * step).add_(first)
+        return torch.minimum(torch.maximum(places, near, out=places), far, out=places)
+
+
+Lookup = Callable[[Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A grid of truth values, flat, z fastest, with one more layer of cells beyond each end.
+
+    The layers repeat the last cells, so that a point on the upper faces is in a cell.
+
+    Attributes:
+        values: bool, flat.
+        cells: number of cells along each axis, without the layers.
+        strides: from one cell to the next along each axis.
+    """
+
+    values: Tensor
+    cells: tuple[int, int, int]
+    strides: tuple[int, int, int]
+
+    @classmethod
+    def of(cls, grid: Tensor) -> Table:
+        """Lay out a bool grid (X, Y, Z)."""
+        x, y, z = grid.shape
+        padded = F.pad(grid.float()[None], (0, 1, 0, 1, 0, 1), mode="replicate")[0]
+        return cls(padded.bool().flatten(), (x, y, z), ((y + 1) * (z + 1), z + 1, 1))
+
+    def at(self, position: list[Tensor]) -> Tensor:
+        """Look up positions in units of cells: x, y, z of one shape, which are overwritten."""
+        x, y, z = (
+            each.clamp_(0, cells).int() for each, cells in zip(position, self.cells, strict=True)
+        )
+        index = torch.add(z, y, alpha=self.strides[1]).add_(x, alpha=self.strides[0])
+        return self.values.index_select(0, index.flatten()).view(index.shape)
+
+    def along(self, constants: Tensor, places: Tensor, scale: float = 1.0) -> Tensor:
+        """Return which steps between places (W+1, n) have an occupied cell at their middle, (W, n).
+
+        Args:
+            constants: (10, n), of `Rays` in units of cells.
+            places: of the steps, (W+1, n).
+            scale: cells of this table per cell of the rays.
+        """
+        starts, ends = places[:-1], places[1:]
+        twice = starts + ends
+        origin, halves = constants[:3] * scale, constants[3:6] * (scale / 2)
+        position = [(twice * halves[axis]).add_(origin[axis]) for axis in range(3)]
+        return self.at(position).logical_and_(ends > starts)
+
+
+def reach(step: float) -> int:
+    """Return how many cells apart the middles of a step and of its group of steps may be.
+
+    Args:
+        step: the longest step along an axis, in cells.
+    """
+    return math.floor(step * _STEPS / 2 + 1e-3) + 1
+
+
+def march_everywhere(rays: Rays, occupied: Lookup, capacity: int | None) -> PackedSamples:
+    """Look at every step of every ray.
+
+    With a capacity no size depends on values, and a CUDA device need not wait.
+    """
+    number, most, device = len(rays), rays.most, rays.constants.device
+    steps = torch.arange(most + 1, dtype=torch.float32, device=device)[:, None]
+    mask = torch.empty((number, most), dtype=torch.bool, device=device)
+    width = max(1, (SERIAL if device.type == "cpu" else _CUDA_VALUES) // most)
+    for i in range(0, number, width):
+        some = slice(i, i + width)
+        constants = rays.constants[:, some]
+        mask[some] = occupied(constants, rays.places(constants, steps)).t()
+    at = chosen(mask.flatten(), capacity)
+    ray, step = at // most, (at % most).to(torch.float32)
+    places = rays.places(rays.constants.index_select(1, ray), torch.stack([step, step + 1]))
+    offsets = F.pad(mask.sum(1).cumsum(0), (1, 0))
+    starts, ends = places
+    if capacity is None:
+        return PackedSamples(ray, starts, ends, offsets)
+    return PackedSamples.within(ray, starts, ends, offsets)
+
+
+def march_past_empty(
+    rays: Rays, table: Table, joined: Table, corners: tuple[list[float], list[float]]
+) -> PackedSamples:
+    """The same samples, on a CPU, without looking at most of the steps.
+
+    Groups of steps are looked up in the joined grid first, and only where rays pass the box that
+    holds everything.
+
+    Args:
+        rays: in units of cells.
+        table: what is occupied.
+        joined: cells of it joined, occupied where any cell within `reach` is.
+        corners: of the box that holds all occupied cells, in cells.
+    """
+    first, step, near, far = rays.constants[6:]
+    enter, leave = near_far_box(rays.constants[:3].t(), rays.constants[3:6].t(), *corners)
+    enter, leave = torch.maximum(enter, near), torch.minimum(leave, far)
+    begin = ((enter - first) / step - 1).div_(_STEPS).floor_().clamp_(min=0)
+    end = ((leave - first) / step + 1).div_(_STEPS).ceil_()
+    among = chosen(leave > enter, None)
+    begin, number = begin[among], (end - begin)[among]
+    parts: list[tuple[Tensor, Tensor, Tensor] | None] = []
+    tasks = []
+    if len(among):
+        width = max(1, SERIAL // int(number.max() + 1))
+        for i in range(0, len(among), width):
+            some = slice(i, i + width)
+            work = _Group(rays, among[some], begin[some], int(number[some].max()), table, joined)
+            tasks.append(functools.partial(work.into, parts, len(parts)))
+            parts.append(None)
+    run_all(tasks)
+    found = [part for part in parts if part is not None]
+    if not found:
+        none = first[:0]
+        found = [(among[:0], none, none)]
+    ray, starts, ends = (torch.cat(each) for each in zip(*found, strict=True))
+    return PackedSamples.of_rays(ray, starts, ends, len(rays))
+
+
+class _Group:
+    """Some rays, few enough for the cache."""
+
+    def __init__(
+        self, rays: Rays, among: Tensor, begin: Tensor, width: int, table: Table, joined: Table
+    ) -> None:
+        self.rays, self.among, self.begin, self.width = rays, among, begin, width
+        self.table, self.joined = table, joined
+
+    def into(self, parts: list[tuple[Tensor, Tensor, Tensor] | None], place: int) -> None:
+        parts[place] = self.march()
+
+    def march(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return rays, starts and ends of the samples, in order."""
+        constants = self.rays.constants.index_select(1, self.among)
+        groups = torch.arange(self.width + 1, dtype=torch.float32)[:, None] + self.begin
+        places = self.rays.places(constants, groups * _STEPS)
+        mask = self.joined.along(constants, places, 1 / JOINED)
+        at = chosen(mask.t().flatten(), None)
+        row = at // self.width
+        first = (self.begin.index_select(0, row) + at % self.width) * _STEPS
+        steps = torch.arange(_STEPS + 1, dtype=torch.float32)[:, None]
+        found = []
+        for i in range(0, len(at), SERIAL // _STEPS):
+            some = slice(i, i + SERIAL // _STEPS)
+            these = constants.index_select(1, row[some])
+            places = self.rays.places(these, steps + first[some])
+            mask = self.table.along(these, places)
+            at = chosen(mask.t().flatten(), None)
+            column = at >> _LOG_STEPS
+            entry = (at & (_STEPS - 1)) * places.shape[1] + column
+            flat = places.flatten()
+            starts = flat.index_select(0, entry)
+            ends = flat.index_select(0, entry + places.shape[1])
+            found.append(
+                (self.among.index_select(0, row[some].index_select(0, column)), starts, ends)
+            )
+        if not found:
+            none = constants[0, :0]
+            return self.among[:0], none, none
+        ray, starts, ends = (torch.cat(each) for each in zip(*found, strict=True))
+        return ray, starts, ends
