@@ -14,7 +14,7 @@ from ..rendering import packed
 from ..rendering.volume import Rendering
 from .field import RadianceField
 from .model import RadianceModel, Seen
-from .occupancy import OccupancyGrid
+from .occupancy import CarvedGrid
 
 __all__ = ["OccupancyModel"]
 
@@ -23,7 +23,7 @@ _OPAQUE = 1e-4  # transmittance below which nothing more is seen
 
 
 class OccupancyModel(RadianceModel):
-    """A `RadianceField`, sampled where its `OccupancyGrid` knows of something.
+    """A `RadianceField`, sampled where its `CarvedGrid` knows of something.
 
     Samples are a step apart; those in empty cells, and those that the grid knows to lie behind
     what lets less than 1e-4 of the light through, are left out.
@@ -50,13 +50,13 @@ class OccupancyModel(RadianceModel):
         if step_size is None:
             step_size = math.dist(lower, upper) / 400
         self.field = field
-        self.grid = OccupancyGrid(lower, upper, step_size, resolution, hull)
+        self.grid = CarvedGrid(lower, upper, step_size, resolution, hull)
         self._refreshed = 0
 
     @property
     def box(self) -> tuple[list[float], list[float]]:
         """The lower and the upper corner of what the scene lies in."""
-        return self.grid.box
+        return self.grid.corners
 
     def density(self, positions: Tensor) -> Tensor:
         """Return densities ``(N,)``; 0 in cells that are known to be empty."""
@@ -72,7 +72,7 @@ class OccupancyModel(RadianceModel):
     ) -> Seen:
         """Render rays; see `RadianceModel.render`."""
         with torch.no_grad():
-            samples = self.grid.march(origins, directions, generator)
+            samples = self.grid.march(origins, directions, generator=generator)
             positions = samples.positions(origins, directions)
             seen = packed.visible(self.grid.floor(positions), samples, _OPAQUE)
             samples, positions = samples.keep(seen), positions[seen]
@@ -91,17 +91,17 @@ class OccupancyModel(RadianceModel):
 
     def status(self) -> str:
         """Return the share of the box that is not empty."""
-        return f", {100 * self.grid.occupancy():.2g} % occupied"
+        return f", {100 * float(self.grid.fraction()):.2g} % occupied"
 
     def spec(self) -> dict[str, Any]:
         """Return everything but the tensors, as plain JSON values."""
-        lower, upper = self.grid.box
+        lower, upper = self.grid.corners
         return {
             "field": self.field.spec(),
             "lower": lower,
             "upper": upper,
             "step_size": self.grid.step_size,
-            "resolution": self.grid.resolution,
+            "resolution": self.grid.resolution[0],
         }
 
     @classmethod

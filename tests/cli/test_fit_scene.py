@@ -40,7 +40,7 @@ def test_what_a_fit_writes(fitted):
     assert len(pictures) == 20
     image = cn.read_image(fitted / "views" / "003.png")
     assert (image.height, image.width, image.channels) == (20, 20, 3)
-    assert cn.load(fitted / "model.safetensors").grid.resolution == 128
+    assert cn.load(fitted / "model.safetensors").grid.resolution == [128] * 3
 
 
 def test_a_transforms_file_replaces_an_earlier_run(run, fitted, tmp_path):
