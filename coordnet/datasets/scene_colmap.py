@@ -12,7 +12,15 @@ from ..cameras.poses import from_opencv
 from ..errors import refuse
 from .colmap_model import Model, intrinsics, pose
 from .image_checks import refuse_file
-from .scene_frames import Capture, Frame, Intrinsics, held_out, rigid_poses, versions
+from .scene_frames import (
+    Capture,
+    Frame,
+    Intrinsics,
+    entries,
+    held_out,
+    rigid_poses,
+    versions,
+)
 
 __all__ = ["holds_colmap", "read_colmap"]
 
@@ -100,7 +108,7 @@ def _add_frames(capture: Capture, model: Model, folder: Path, images: Path) -> N
     poses = [from_opencv(each) for each in rigid_poses(matrices, capture.notes)]
     order = np.argsort(model.numbers)
     numbers, points = model.numbers[order], model.points[order]
-    listing = functools.cache(lambda parent: sorted(parent.iterdir()) if parent.is_dir() else [])
+    listing = functools.cache(entries)
     spans = []
     for photo, matrix in zip(photos, poses, strict=True):
         place = np.searchsorted(numbers, photo.seen).clip(max=max(0, len(numbers) - 1))

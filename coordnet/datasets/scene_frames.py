@@ -13,7 +13,17 @@ from ..cameras import SceneBox
 from ..cameras.poses import rigid_pose
 from ..errors import refuse
 
-__all__ = ["SPLITS", "Capture", "Frame", "Intrinsics", "held_out", "rigid_poses", "versions"]
+__all__ = [
+    "SPLITS",
+    "Capture",
+    "Frame",
+    "Intrinsics",
+    "entries",
+    "held_out",
+    "is_file",
+    "rigid_poses",
+    "versions",
+]
 
 SPLITS = ("train", "val", "test", "all")
 
@@ -181,11 +191,27 @@ def versions(path: Path, listing: Callable[[Path], list[Path]]) -> dict[int, Pat
 
 def _existing(path: Path) -> Path | None:
     """Return the path, or the path with a suffix, where there is such a file."""
-    if path.is_file():
+    if is_file(path):
         return path
     for suffix in _SUFFIXES:
         for each in (suffix, suffix.upper()):
             other = path.with_name(path.name + each)
-            if other.is_file():
+def entries(folder: Path) -> list[Path]:
+    """Return what is in a folder, by name; nothing where there is none that can be read."""
+    try:
+        return sorted(folder.iterdir())
+    except (OSError, ValueError):
+        return []
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; no file has a name that no file system takes."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+            if is_file(other):
                 return other
     return None

@@ -18,7 +18,16 @@ import numpy as np
 from ..cameras import SceneBox
 from ..errors import refuse
 from .image_checks import refuse_file
-from .scene_frames import Capture, Frame, Intrinsics, held_out, rigid_poses, versions
+from .scene_frames import (
+    Capture,
+    Frame,
+    Intrinsics,
+    entries,
+    held_out,
+    is_file,
+    rigid_poses,
+    versions,
+)
 
 __all__ = ["holds_blender", "holds_transforms", "read_transforms", "splits_of_transforms"]
 
@@ -128,7 +137,7 @@ def _capture(file: Path, content: dict[str, Any]) -> Capture:
     ]
     matrices = [(who, record["transform_matrix"]) for who, record in named]
     poses = rigid_poses(matrices, capture.notes)
-    listing = functools.cache(_entries)
+    listing = functools.cache(entries)
     disagreeing: list[str] = []
     for (who, record), pose in zip(named, poses, strict=True):
         lens = _intrinsics(_merged(content, record), who)
@@ -156,13 +165,9 @@ def _plain_name(file_path: str) -> str:
 def _pictures(folder: Path, file_path: str, listing: Any) -> tuple[Path, dict[int, Path]]:
     """Return where a picture should be, and the files found there."""
     exact = folder / file_path
-    if "\\" in file_path and not exact.is_file():
+    if "\\" in file_path and not is_file(exact):
         exact = folder / PureWindowsPath(file_path).as_posix()
     return exact, versions(exact, listing)
-
-
-def _entries(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def _named_split(
