@@ -2,7 +2,7 @@
 
   bench_scene.py                                      the bundled scene, 60 s, the fast preset
   bench_scene.py --scene chair --downscale 4 --seconds 60 180 600
-  bench_scene.py --scene chair --downscale 4 --seconds 180 --presets fast nerf
+  bench_scene.py --scene chair --downscale 4 --seconds 180 --presets fast nerf --views 3
   bench_scene.py --seeds 0 1 2 3 4                    several seeds: their spread, and collapses
 
 Every budget is a fit of its own, since the learning rate is tied to it. The clock starts when the
@@ -39,9 +39,15 @@ DEPTH_STEP = 1e-4
 
 
 def fit_scene(
-    path: Path, preset: str, seconds: float, seed: int, downscale: int, device: torch.device
+    path: Path,
+    preset: str,
+    seconds: float,
+    seed: int,
+    downscale: int,
+    device: torch.device,
+    views: int | None = None,
 ) -> dict[str, Any]:
-    """Fit a scene and measure it on its test views."""
+    """Fit a scene and measure it on its test views, or on so many of them, evenly spread."""
     options = FitOptions(
         preset=preset, seconds=seconds, seed=seed, device=str(device), downscale=downscale
     )
@@ -56,7 +62,9 @@ def fit_scene(
     synchronise(device)
     total = time.perf_counter() - start
     begin, scene, rows = time.perf_counter(), task.test or task.train, []
-    for i in range(len(scene)):
+    number = len(scene) if views is None else min(views, len(scene))
+    shown = sorted({round(i * (len(scene) - 1) / max(1, number - 1)) for i in range(number)})
+    for i in shown:
         view = render_view(model, scene.cameras, i)
         truth = scene.images.composited(i, 1.0).numpy()
         alpha = scene.images.image(i)[..., 3].numpy()
@@ -75,14 +83,14 @@ def fit_scene(
         rows.append(row)
     rendering = time.perf_counter() - begin
     means = {name: float(np.nanmean([row[name] for row in rows])) for name in rows[0]}
-    pixels = scene.images.number_of_pixels
+    pixels = int(scene.cameras.sizes[shown].prod(-1).sum())
     return {
         "preset": preset, "budget": seconds, "seed": seed, "seconds": total, "prepared": prepared,
         "steps": result.steps, "parameters": result.parameters,
         "rays_per_second": objective.rays_taken / max(1e-9, total - prepared),
         "samples_per_ray": objective.samples_per_ray,
         "rendered_rays_per_second": pixels / rendering,
-        "test_views": len(scene), **means, "collapsed": means["opacity"] < 0.5,
+        "test_views": len(shown), **means, "collapsed": means["opacity"] < 0.5,
     }  # fmt: skip
 
 
@@ -105,7 +113,8 @@ def show(rows: Sequence[dict[str, Any]]) -> None:
         lines.append([
             row["preset"], f"{row['budget']:g}", f"{row['seed']}", f"{row['steps']:,}",
             f"{row['psnr']:.2f}", f"{row['ssim']:.4f}", f"{row['opacity']:.3f}",
-            f"{row['rays_per_second']:,.0f}", f"{row['samples_per_ray']:.1f}",
+            f"{row['rays_per_second']:,.0f}",
+            "" if row["samples_per_ray"] is None else f"{row['samples_per_ray']:.1f}",
             f"{row['prepared']:.1f}", *([f"{row['depth_error']:.4f}"] if depth else []),
         ])  # fmt: skip
     print_table(head, lines)
@@ -118,6 +127,8 @@ def bench(options: argparse.Namespace) -> None:
     for each in seconds:
         if not 0 < each < float("inf"):
             raise cn.InputError("seconds must be above 0", f"{each:g}", "Pass 60 180, say.")
+    if options.views is not None and options.views < 1:
+        raise cn.InputError("--views must be at least 1", f"{options.views}", "Pass 3, say.")
     (path,) = claim(options.out, [f"{NAME}.json"], options.overwrite)
     about = machine(device)
     print(machine_line(about))
@@ -125,7 +136,9 @@ def bench(options: argparse.Namespace) -> None:
     for preset in options.presets:
         for budget in seconds:
             for seed in options.seeds:
-                row = fit_scene(options.scene, preset, budget, seed, options.downscale, device)
+                row = fit_scene(
+                    options.scene, preset, budget, seed, options.downscale, device, options.views
+                )
                 rows.append(row)
                 print(f"{preset}, {budget:g} s, seed {seed}: {row['psnr']:.2f} dB", flush=True)
     show(rows)
@@ -144,6 +157,7 @@ def main() -> None:
     add("--downscale", type=int, default=1, help="make the pictures this many times smaller")
     add("--seconds", type=float, nargs="+", help="budgets; default: 60")
     add("--presets", nargs="+", choices=PRESETS, default=["fast"], help="default: fast")
+    add("--views", type=int, help="measure on so many test views; default: all")
     add("--seeds", type=int, nargs="+", default=[0], help="default: 0")
     add("--quick", action="store_true", help="two seconds, to see that it runs")
     add_machine(parser)
