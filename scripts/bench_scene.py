@@ -77,9 +77,8 @@ def fit_scene(
         depth = _depth_of(path, scene, i, view.depth.shape)
         if depth is not None:
             both = (depth > 0) & (view.opacity > 0.5)
-            row["depth_error"] = (
-                float(np.abs(view.depth - depth)[both].mean()) if both.any() else None
-            )
+            error = np.abs(view.depth - depth)[both]
+            row["depth_error"] = float(error.mean()) if both.any() else float("nan")
         rows.append(row)
     rendering = time.perf_counter() - begin
     means = {name: float(np.nanmean([row[name] for row in rows])) for name in rows[0]}

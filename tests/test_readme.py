@@ -23,7 +23,7 @@ def test_examples_run(number, tmp_path, monkeypatch):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_parse(command):
     options = parser().parse_args(shlex.split(command)[1:])
-    assert options.command in ("fit", "render", "predict", "evaluate", "info")
+    assert options.command in ("fit", "render", "predict", "evaluate", "export", "info")
 
 
 def test_files_exist():
