@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .mesh import Mesh, extract_mesh
     from .model import RadianceModel, Seen
     from .objective import RadianceObjective
-    from .occupancy import OccupancyGrid
+    from .occupancy import CarvedGrid
     from .occupancy_model import OccupancyModel
     from .ply import write_ply
     from .views import View, render_view
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "HierarchicalModel": "hierarchical",
     "Mesh": "mesh",
-    "OccupancyGrid": "occupancy",
+    "CarvedGrid": "occupancy",
     "OccupancyModel": "occupancy_model",
     "RadianceField": "field",
     "RadianceModel": "model",
@@ -36,9 +36,9 @@ _WHERE = {
 }
 
 __all__ = [
+    "CarvedGrid",
     "HierarchicalModel",
     "Mesh",
-    "OccupancyGrid",
     "OccupancyModel",
     "RadianceField",
     "RadianceModel",
