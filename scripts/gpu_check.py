@@ -9,7 +9,9 @@ the encodings as bench_encodings.py has them and a picture as bench_image.py has
 GPU. Last the training step of each preset: its time on the device's own clock, and the part of it
 that a floor explains: the bytes that it must move over the bandwidth of a copy, or the operations
 that it must do over the rate of a matrix product in its precision, both measured here, whichever is
-longer. Exits with 1 where the contract is broken.
+longer. Then a scene as bench_scene.py has it: the bundled one, or another with --scene, such as
+NeRF-synthetic's chair with --downscale 2 and --scene-seconds 60. Exits with 1 where the contract is
+broken.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from typing import Any
 
 import bench_encodings
 import bench_image
+import bench_scene
 import torch
 from _common import Parser, claim, print_table, run, write_json
 from _fits import PRESETS, Outcome, fit_all, methods, plain_json, ratios
@@ -33,9 +36,9 @@ from _pictures import Picture, load_picture, score_all
 
 NAME = "gpu_check"
 FEATURES, GRADIENTS = 1e-6, 1e-5
-FULL = {"points": 1 << 18, "repeats": 7, "seconds": [2.0, 8.0], "size": None,
+FULL = {"points": 1 << 18, "repeats": 7, "seconds": [2.0, 8.0], "size": None, "scene": 30.0,
         "skipped": 100, "measured": 200, "copy": 1 << 31, "product": 8192}  # fmt: skip
-QUICK = {"points": 256, "repeats": 1, "seconds": [0.3], "size": 24,
+QUICK = {"points": 256, "repeats": 1, "seconds": [0.3], "size": 24, "scene": 6.0,
          "skipped": 2, "measured": 3, "copy": 1 << 24, "product": 512}  # fmt: skip
 
 
@@ -126,12 +129,19 @@ def check(options: argparse.Namespace) -> None:
     bench_image.show_ratios(faster)
     height, width = picture.values.shape[:2]
     bench_image.draw(png_path, outcomes, f"{picture.name}, {width} × {height}, {about['device']}")
+    print()
+    budget = options.scene_seconds or sizes["scene"]
+    views = 2 if options.quick else None
+    scene = bench_scene.fit_scene(
+        options.scene, "fast", budget, 0, options.downscale, device, views
+    )  # fmt: skip
+    bench_scene.show([scene])
     seconds = time.perf_counter() - begin
     write_json(json_path, {
         "machine": about, "quick": options.quick, "seconds": seconds, "good": good,
         "contract": compared, "encodings": [asdict(row) for row in encodings],
         "machine_can": machine_can, "methods": rows, "fits": plain_json(outcomes),
-        "ratios": faster,
+        "ratios": faster, "scene": scene,
     })  # fmt: skip
     print(f"written: {json_path}, {png_path}; {seconds:.0f} s in all")
     if not good:
@@ -142,6 +152,10 @@ def main() -> None:
     """Read the command line."""
     parser = Parser(NAME, __doc__)
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that it runs")
+    add = parser.add_argument
+    add("--scene", type=Path, default=bench_scene.DATA, help="default: data/scene")
+    add("--downscale", type=int, default=1, help="of the scene; default: 1")
+    add("--scene-seconds", type=float, help="budget of the scene; default: 30")
     add_machine(parser)
     parser.add_output(f"runs/{NAME}")
     run(parser, check)
