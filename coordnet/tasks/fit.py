@@ -161,7 +161,10 @@ def fit_file(
         if saved is not None:
             saved()
         about = {**settings, "options": options.given(), "fingerprint": kept["input"]}
+        told = len(task.warnings)
         result, weighted = _write_outputs(path, plan, folder, result, about)
+        for warning in task.warnings[told:]:
+            say(f"  warning: {warning}")
         if result.stop_reason == "stopped" and folder.checkpoint.exists():
             _say_how_to_resume(folder, say)
         else:
