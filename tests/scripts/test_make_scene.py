@@ -185,6 +185,21 @@ def test_bundled_depths_lie_on_the_surfaces(load):
     assert met == set(range(len(solids)))
 
 
+def test_the_reader_sees_the_rays_that_were_drawn(load):
+    rays = load("_scene").rays
+    scene = cn.read_scene(SCENE, "test")
+    assert len(scene) == 10
+    _, found = frames("test")
+    for i in (0, 9):
+        origin, direction = rays(np.array(found[i]["transform_matrix"]), 100)
+        origins, directions = scene.cameras.image_rays(i)
+        assert np.abs(origins.numpy() - origin).max() < 1e-6
+        assert np.abs(directions.numpy() - direction).max() < 1e-6
+        pixels = pixels_of(SCENE / f"{found[i]['file_path']}.png") / 255
+        expected = pixels[..., :3] * pixels[..., 3:] + 1 - pixels[..., 3:]
+        assert np.abs(scene.images.composited(i, 1.0).numpy() - expected).max() < 2e-3
+
+
 def test_the_bundled_scene_is_what_the_script_makes(load):
     make, scene = load("make_scene"), load("_scene")
     generator = np.random.default_rng(0)
