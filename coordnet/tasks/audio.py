@@ -35,6 +35,7 @@ class AudioTask(SampledTask):
     """A sound: the coordinate is the time n / rate in seconds, float64; ±1.0 is full scale."""
 
     kind: ClassVar[str] = "audio"
+    in_dim: ClassVar[int | None] = 1
     suffixes: ClassVar[tuple[str, ...]] = (
         *(".wav", ".wave", ".flac", ".aif", ".aiff", ".aifc"),
         *(".ogg", ".oga", ".opus"),
@@ -46,6 +47,12 @@ class AudioTask(SampledTask):
             options, "a sound", "periods", "trend", "tile", "wrap", "page", "x", "y", "unit",
             "weights", "error", "downscale", "background",
         )  # fmt: skip
+        for asked, flag in (
+            (options.network == "linear", "--network linear"),
+            (options.k == "auto", "--k auto"),
+        ):
+            if asked:
+                refuse(f"{flag} is for tables", f"{flag} for a sound", "Leave it away.")
         self.path = path
         self.audio: Audio = read_audio(path)
         self.notes = list(self.audio.notes)
@@ -123,7 +130,6 @@ class AudioTask(SampledTask):
             found = self._measure(field, (figure, writer))
         if writer.clipped:
             self.warnings.append(_about_clipping(writer, name))
-            found["clipped"] = float(writer.clipped)
         figure.save(folder.file("comparison.png"))
         return found
 
@@ -254,7 +260,4 @@ def _checked(field: Field, settings: dict[str, Any]) -> tuple[int, int, str]:
         frames = integer_at_least(1, "frames", settings.get("frames"), remedy)
     except InputError as error:
         refuse("a run of a sound must hold its rate and its length", error.got, remedy)
-    if field.in_dim != 1:
-        got = f"{field.in_dim} coordinates"
-        refuse("a run of a sound must be a field over time", got, remedy)
     return rate, frames, str(settings.get("subtype"))

@@ -62,7 +62,7 @@ def audio_recipe(
             "base_resolution": max(1, frames // 64),
             "max_resolution": float(max(1, frames // 4)),
         }
-        config = {**found.config, "learning_rate": 1e-2}
+        config = {**found.config, "learning_rate": 1e-2, "betas": (0.9, 0.99)}
         return replace(found, encoding=encoding, settings=settings, layers=2, config=config)
     name = preset or "fast"
     found = _grid(frames)
@@ -85,8 +85,10 @@ def _grid(frames: int) -> Recipe:
         layers=0,
         steps=max(_STEPS, math.ceil(frames * _EPOCHS / batch)),
         config={
-            "learning_rate": 3e-2,
+            "learning_rate": 0.1,
             "batch_size": batch,
+            # a vertex is met once in 27 steps: momentum would carry it on in between
+            "betas": (0.5, 0.99),
             "eps": 1e-15,
             "warmup_steps": 5,
             "optimizer": "adam",
