@@ -1,8 +1,7 @@
-"""An occupancy grid that silhouettes have carved, and that knows what is opaque."""
+"""An occupancy grid that silhouettes have carved."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import torch
@@ -16,16 +15,11 @@ __all__ = ["CarvedGrid"]
 
 _WARM = 4  # refreshes that look at as many cells as are allowed
 _MOST_WARM, _MOST = 1 << 18, 1 << 16  # cells in a refresh
-_RISE = 3.0
 _BLOCK = 1 << 14
 
 
 class CarvedGrid(OccupancyGrid):
     """An `OccupancyGrid` in which cells outside a hull are always empty.
-
-    Besides the running maximum of the density it keeps a running minimum, which says what a ray
-    has certainly passed through: it falls at once to what is found, and rises by a factor of 3 at
-    most.
 
     Args:
         lower: lower corner of the box.
@@ -41,7 +35,6 @@ class CarvedGrid(OccupancyGrid):
     """
 
     hull: Tensor
-    floors: Tensor
 
     def __init__(
         self,
@@ -63,7 +56,6 @@ class CarvedGrid(OccupancyGrid):
         if not hull.is_meta and not bool(hull.any()):
             refuse("some cell must be in the hull", "none", "Pass None for no hull.")
         self.register_buffer("hull", hull.clone())
-        self.register_buffer("floors", torch.zeros(n, n, n))
         self.corners = (low, high)
         self.occupied &= self.hull
 
@@ -92,20 +84,14 @@ class CarvedGrid(OccupancyGrid):
         if wanted < len(candidates):
             drawn = torch.randint(len(candidates), (wanted,), generator=generator, device=device)
             candidates = candidates[drawn]
-        least = -math.log1p(-self.threshold) / self.step_size
         with torch.no_grad():
-            flat, floors = self.densities.view(-1), self.floors.view(-1)
+            flat = self.densities.view(-1)
             flat.copy_(torch.where(flat < 0, flat, flat * self.decay))
             for cells in candidates.split(_BLOCK):
                 found = self._ask(density, cells, generator)
                 flat[cells] = torch.maximum(flat[cells], found)
-                floors[cells] = torch.minimum(_RISE * floors[cells] + least, found)
             self._decide()
             self.occupied &= self.hull
-
-    def floor(self, positions: Tensor) -> Tensor:
-        """Return the running minimum of the density at positions ``(M, 3)`` in the box."""
-        return self.floors.view(-1)[self._cells_at(positions)]
 
     def is_occupied(self, positions: Tensor) -> Tensor:
         """Return which positions ``(M, 3)`` lie in the box, in cells that are not empty."""

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ..errors import refuse
 from ..rendering import packed
+from ..rendering.samples import chosen
 from ..rendering.volume import Rendering
 from .field import RadianceField
 from .model import RadianceModel, Seen
@@ -25,8 +26,8 @@ _OPAQUE = 1e-4  # transmittance below which nothing more is seen
 class OccupancyModel(RadianceModel):
     """A `RadianceField`, sampled where its `CarvedGrid` knows of something.
 
-    Samples are a step apart; those in empty cells, and those that the grid knows to lie behind
-    what lets less than 1e-4 of the light through, are left out.
+    Samples are a step apart; those in empty cells are left out, and no colour is worked out behind
+    what lets less than 1e-4 of the light through.
 
     Args:
         field: density and colour.
@@ -74,11 +75,12 @@ class OccupancyModel(RadianceModel):
         with torch.no_grad():
             samples = self.grid.march(origins, directions, generator=generator)
             positions = samples.positions(origins, directions)
-            seen = packed.visible(self.grid.floor(positions), samples, _OPAQUE)
-            samples, positions = samples.keep(seen), positions[seen]
         densities, features = self.field.geometry(positions)
-        turned = self.field.directions(directions)[samples.ray_indices]
-        colours = self.field.colour(features, turned)
+        # all densities count, or what lies in front could grow opaque unopposed; colours do not
+        seen = chosen(packed.visible(densities, samples, _OPAQUE), None)
+        turned = self.field.directions(directions)[samples.ray_indices[seen]]
+        visible = self.field.colour(features[seen], turned)
+        colours = torch.zeros(len(samples), 3, device=visible.device).index_copy(0, seen, visible)
         found = packed.composite(densities, colours, samples)
         depth = packed.expected_depth(found.weights, samples)
         rendering = Rendering(found.colour, found.opacity, depth, found.weights)
