@@ -36,7 +36,7 @@ def evaluate_run(
     """
     chosen = str(choose_device(device))
     field, settings = open_model(run, chosen)
-    kind: Any = task_of_run(settings)
+    kind: Any = task_of_run(field, settings)
     about = settings["input"]
     task = kind.for_run(path, about, FitOptions(page=page))
     return {**task.evaluate(field, about), "device": chosen, "notes": task.notes}

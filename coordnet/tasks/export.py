@@ -52,7 +52,7 @@ def export_run(
         refuse("a mesh is exported to a .ply file", f"{str(output)!r}", "Name it mesh.ply.")
     check_output(output, overwrite)
     model, settings = open_model(run, str(chosen))
-    kind: Any = task_of_run(settings)
+    kind: Any = task_of_run(model, settings)
     if not isinstance(model, RadianceModel):
         rule, remedy = "only scenes are exported as meshes", "coordnet render writes pictures."
         refuse(rule, f"a run of kind {kind.kind}", remedy)

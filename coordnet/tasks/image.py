@@ -13,7 +13,7 @@ from tqdm.auto import tqdm
 
 from ..datasets import Image, check_output, read_image, write_image
 from ..datasets.images import is_lossy
-from ..errors import InputError, refuse
+from ..errors import InputError, integer_at_least, refuse
 from ..field import Field
 from ..metrics import psnr_from_mse
 from ..plotting import save_comparison
@@ -34,6 +34,7 @@ class ImageTask(SampledTask):
     """A picture: coordinates (x, y) of pixel centres in the unit square, values in [0, 1]."""
 
     kind: ClassVar[str] = "image"
+    in_dim: ClassVar[int | None] = 2
     suffixes: ClassVar[tuple[str, ...]] = (
         *(".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".webp", ".bmp"),
         *(".ppm", ".pgm", ".pbm", ".pnm", ".tga", ".qoi"),
@@ -167,12 +168,13 @@ class ImageTask(SampledTask):
                 numbers of pixels done since the last call and in all.
             say: takes sentences for the console.
         """
-        size = options["size"] or (settings["width"], settings["height"])
+        fitted, channels, depth = _checked(field, settings)
+        size = options["size"] or fitted
         if isinstance(size, int):
             rule = "the size of a picture is WIDTHxHEIGHT"
             refuse(rule, f"--size {size}", f"Pass --size {size}x{size}, say.")
         width, height = size
-        bits = _bits_for(output, settings["channels"], settings["bit_depth"], height, width)
+        bits = _bits_for(output, channels, depth, height, width)
         report = options.get("progress")
         pixels = render_image(
             field,
@@ -191,9 +193,10 @@ class ImageTask(SampledTask):
     def evaluate(self, field: Field, settings: dict[str, Any]) -> dict[str, Any]:
         """Return the metrics of the field at this picture's pixel centres."""
         image = self.image
-        if image.channels != settings["channels"]:
+        (width, height), channels, _ = _checked(field, settings)
+        if image.channels != channels:
             refuse(
-                f"the picture must have {settings['channels']} channels, as the run has",
+                f"the picture must have {channels} channels, as the run has",
                 f"{image.channels} ({image.mode})",
                 "Pass a picture of the same kind.",
             )
@@ -203,9 +206,25 @@ class ImageTask(SampledTask):
             "peak": 1.0,
             "samples": image.height * image.width,
         }
-        if (image.height, image.width) != (settings["height"], settings["width"]):
-            found["fitted_size"] = f"{settings['width']} x {settings['height']}"
+        if (image.height, image.width) != (height, width):
+            found["fitted_size"] = f"{width} x {height}"
         return found
+
+
+def _checked(field: Field, settings: dict[str, Any]) -> tuple[tuple[int, int], int, int]:
+    """Return (width, height), channels and depth, of a model that may be hostile."""
+    remedy = "Fit the picture again."
+    try:
+        width, height, channels, depth = (
+            integer_at_least(1, name, settings.get(name), remedy)
+            for name in ("width", "height", "channels", "bit_depth")
+        )
+    except InputError as error:
+        refuse("a run of a picture must hold its size, channels and depth", error.got, remedy)
+    if channels != field.out_dim:
+        got = f"{channels} channels for {field.out_dim} values"
+        refuse("a run of a picture must give a value for each channel", got, remedy)
+    return (width, height), channels, depth
 
 
 def _bits_for(output: Path, channels: int, bit_depth: int, height: int, width: int) -> int:

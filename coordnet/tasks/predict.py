@@ -76,13 +76,13 @@ def predict_run(
     if isinstance(output, Path):
         check_output(output, overwrite)
     field, found = open_model(run, chosen)
-    if task_of_run(found) is not TableTask:
+    if task_of_run(field, found) is not TableTask:
         got, remedy = f"one of kind {found['task']}", "coordnet render writes what others hold."
         refuse("predictions are made by the run of a table", got, remedy)
     about = TableSettings.from_dict(found["input"])
-    if field.out_dim != len(about.y_names) or field.in_dim != 1:
-        got = f"{field.in_dim} coordinates and {field.out_dim} values"
-        refuse(f"the run must give {len(about.y_names)} values of 1 position", got, "Fit again.")
+    if field.out_dim != len(about.y_names):
+        got = f"{field.out_dim} values"
+        refuse(f"the run must give {len(about.y_names)} values", got, "Fit again.")
     if not isinstance(times, (str, os.PathLike)):
         if output is not None:
             refuse("an output takes a file of times", "an array", "Pass output=None.")

@@ -17,11 +17,15 @@ from .task import Say, Task
 __all__ = ["check_output", "render_run", "task_of_run"]
 
 
-def task_of_run(settings: dict[str, Any]) -> type[Task]:
+def task_of_run(model: Any, settings: dict[str, Any]) -> type[Task]:
     """Return the task that fitted a run.
 
+    Args:
+        model: the run's model.
+        settings: what is saved with it.
+
     Raises:
-        InputError: settings that name no task of this version.
+        InputError: settings that name no task of this version, or a model of another task.
     """
     kind = str(settings.get("task"))
     if kind not in TASKS or not isinstance(settings.get("input"), dict):
@@ -30,7 +34,12 @@ def task_of_run(settings: dict[str, Any]) -> type[Task]:
             "a field that names no task" if settings.get("task") is None else f"task {kind!r}",
             "A field saved from Python is loaded with coordnet.load.",
         )
-    return TASKS[kind]
+    found = TASKS[kind]
+    in_dim = getattr(model, "in_dim", None)
+    if in_dim != found.in_dim:
+        got = f"{type(model).__name__} of {in_dim or 3} coordinates for task {kind!r}"
+        refuse("a run's model must be of the kind that its task fits", got, "Fit the input again.")
+    return found
 
 
 def check_output(output: Path, overwrite: bool) -> None:
@@ -87,7 +96,7 @@ def render_run(
     if not folder:
         check_output(output, overwrite)
     field, settings = open_model(run, str(chosen))
-    task: Any = task_of_run(settings)
+    task: Any = task_of_run(field, settings)
     if folder:
         check = check_folder if task.kind == "scene" else check_output
         check(output, overwrite)

@@ -42,6 +42,7 @@ class TableTask(SampledTask):
     """
 
     kind: ClassVar[str] = "table"
+    in_dim: ClassVar[int | None] = 1
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".tsv", ".txt", ".dat")
 
     def __init__(self, path: Path, options: FitOptions, time: TimeAxis | None = None) -> None:

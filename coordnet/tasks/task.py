@@ -31,6 +31,7 @@ class Task(ABC):
     Attributes:
         kind: its name in TASKS.
         suffixes: endings of the files it reads.
+        in_dim: coordinates of the field that is fitted; None where it is no `Field`.
         measured: what is to be said of metrics beside PSNR and RMSE.
         notes: sentences about the input for the console.
         warnings: such sentences where something is likely to be wrong.
@@ -38,6 +39,7 @@ class Task(ABC):
 
     kind: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]]
+    in_dim: ClassVar[int | None] = None
     measured: ClassVar[str] = "PSNR and RMSE weigh all samples alike"
 
     path: Path
