@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from .encodings import (
         Concat,
+        Damped,
         DenseGrid,
         Encoding,
         FourierFeatures,
@@ -72,6 +73,7 @@ _WHERE = {
     ),
     "encodings": (
         "Concat",
+        "Damped",
         "DenseGrid",
         "Encoding",
         "FourierFeatures",
@@ -98,6 +100,7 @@ __all__ = [
     "Audio",
     "Cameras",
     "Concat",
+    "Damped",
     "DenseGrid",
     "Encoding",
     "Field",

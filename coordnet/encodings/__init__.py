@@ -8,6 +8,7 @@ from .._lazy import LazyTable, attributes, listing
 
 if TYPE_CHECKING:
     from .combine import Concat, Identity, Normalized, build_encoding
+    from .damped import Damped
     from .encoding import Encoding
     from .fourier import FourierFeatures
     from .grid import DenseGrid, HashGrid
@@ -19,6 +20,7 @@ __all__ = [
     "COMBINATORS",
     "ENCODINGS",
     "Concat",
+    "Damped",
     "DenseGrid",
     "Encoding",
     "FourierFeatures",
@@ -50,7 +52,8 @@ ENCODINGS: LazyTable[Any] = LazyTable(
 
 # encodings made of encodings
 COMBINATORS: LazyTable[Any] = LazyTable(
-    __name__, {"concat": "combine:Concat", "normalized": "combine:Normalized"}
+    __name__,
+    {"concat": "combine:Concat", "damped": "damped:Damped", "normalized": "combine:Normalized"},
 )
 
 __getattr__ = attributes(
@@ -60,6 +63,7 @@ __getattr__ = attributes(
         "Identity": "combine",
         "Normalized": "combine",
         "build_encoding": "combine",
+        "Damped": "damped",
         "Encoding": "encoding",
         "DenseGrid": "grid",
         "FourierFeatures": "fourier",

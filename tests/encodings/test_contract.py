@@ -12,6 +12,7 @@ from coordnet.encodings import (
     COMBINATORS,
     ENCODINGS,
     Concat,
+    Damped,
     DenseGrid,
     Encoding,
     FourierFeatures,
@@ -69,6 +70,11 @@ FACTORIES = {
             [FourierFeatures(1, k=2, period=24.0), Identity(d)], axes=[[d - 1], list(range(d))]
         ),
         lambda d: Concat([Identity(d), hash_grid(d)]),
+    ],
+    "damped": [
+        lambda d: Damped(FourierFeatures(d, k=3, period=[24.0, 0.3][:d])),
+        lambda d: Damped(FourierFeatures.lattice(d, k=2, period=1.0), 2.0),
+        lambda d: Damped(FourierFeatures.gaussian(d, k=7, sigma=2.0, seed=3), 0.5),
     ],
     "normalized": [
         lambda d: Normalized(FourierFeatures.gaussian(d, k=3), [-2.0] * d, [5.0] * d),
