@@ -96,8 +96,8 @@ def write_split(
     *,
     depth: bool,
     say: Callable[[str], None] = print,
-) -> None:
-    """Write transforms_SPLIT.json and its pictures.
+) -> list[Path]:
+    """Write transforms_SPLIT.json and its pictures, and return their paths.
 
     Args:
         folder: of the scene; it exists.
@@ -113,19 +113,23 @@ def write_split(
         (folder / "depth").mkdir(exist_ok=True)
         content["depth_unit"] = DEPTH_UNIT
     frames: list[dict[str, object]] = []
+    written = [folder / f"transforms_{split}.json"]
     for i, pose in enumerate(poses):
         view = see(pose)
         frame: dict[str, object] = {"file_path": f"./{split}/r_{i}"}
-        cn.write_image(folder / split / f"r_{i}.png", view.pixels)
+        written.append(folder / split / f"r_{i}.png")
+        cn.write_image(written[-1], view.pixels)
         if depth:
             steps = np.rint(view.depth / DEPTH_UNIT)
             if steps.max() > 65535:
                 raise cn.InputError("depths must fit 16 bits", f"{view.depth.max():g}", "Shrink.")
             frame["depth_path"] = f"./depth/r_{i}.png"
-            cn.write_image(folder / "depth" / f"r_{i}.png", steps.astype(np.uint16)[..., None])
+            written.append(folder / "depth" / f"r_{i}.png")
+            cn.write_image(written[-1], steps.astype(np.uint16)[..., None])
         frame["transform_matrix"] = pose.tolist()
         frames.append(frame)
         say(f"{split} {i + 1}/{len(poses)}")
     content["frames"] = frames
     text = json.dumps(content, indent=1)
-    (folder / f"transforms_{split}.json").write_text(text + "\n", "ascii", newline="\n")
+    written[0].write_text(text + "\n", "ascii", newline="\n")
+    return written

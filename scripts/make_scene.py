@@ -85,6 +85,7 @@ def make(options: argparse.Namespace) -> None:
     names = [f"transforms_{split}.json" for split in ("train", "test")]
     claim(options.out, names, options.overwrite)
     generator = np.random.default_rng(options.seed)
+    files: list[Path] = []
     for split, number in (("train", options.train), ("test", options.test)):
         poses = poses_around(number, generator)
         see: Callable[[np.ndarray], View] = (
@@ -92,8 +93,7 @@ def make(options: argparse.Namespace) -> None:
             if options.analytic
             else (lambda pose: trace(pose, options.size, options.samples, generator))
         )
-        write_split(options.out, split, poses, see, depth=split == "test")
-    files = [path for path in options.out.rglob("*") if path.is_file()]
+        files += write_split(options.out, split, poses, see, depth=split == "test")
     size = sum(path.stat().st_size for path in files)
     print(f"written: {options.out}, {len(files)} files, {size / 1e6:.2f} MB")
 
