@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -12,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..cameras import near_far_box
-from ..parallel import SERIAL, run_all
+from ..parallel import SERIAL
 from .samples import PackedSamples, chosen
 
 __all__ = ["JOINED", "Rays", "Table", "march_everywhere", "march_past_empty", "reach"]
@@ -130,7 +129,7 @@ def march_everywhere(rays: Rays, occupied: Lookup, capacity: int | None) -> Pack
     number, most, device = len(rays), rays.most, rays.constants.device
     steps = torch.arange(most + 1, dtype=torch.float32, device=device)[:, None]
     mask = torch.empty((number, most), dtype=torch.bool, device=device)
-    width = max(1, (SERIAL if device.type == "cpu" else _CUDA_VALUES) // most)
+    width = max(1, (_at_once() if device.type == "cpu" else _CUDA_VALUES) // most)
     for i in range(0, number, width):
         some = slice(i, i + width)
         constants = rays.constants[:, some]
@@ -166,63 +165,57 @@ def march_past_empty(
     end = ((leave - first) / step + 1).div_(_STEPS).ceil_()
     among = chosen(leave > enter, None)
     begin, number = begin[among], (end - begin)[among]
-    parts: list[tuple[Tensor, Tensor, Tensor] | None] = []
-    tasks = []
+    found = []
     if len(among):
-        width = max(1, SERIAL // int(number.max() + 1))
+        width = max(1, _at_once() // int(number.max() + 1))
         for i in range(0, len(among), width):
             some = slice(i, i + width)
-            work = _Group(rays, among[some], begin[some], int(number[some].max()), table, joined)
-            tasks.append(functools.partial(work.into, parts, len(parts)))
-            parts.append(None)
-    run_all(tasks)
-    found = [part for part in parts if part is not None]
+            most = int(number[some].max())
+            found += _some_rays(rays, among[some], begin[some], most, table, joined)
     if not found:
-        none = first[:0]
-        found = [(among[:0], none, none)]
+        return PackedSamples.of_rays(among[:0], first[:0], first[:0], len(rays))
     ray, starts, ends = (torch.cat(each) for each in zip(*found, strict=True))
     return PackedSamples.of_rays(ray, starts, ends, len(rays))
 
 
-class _Group:
-    """Some rays, few enough for the cache."""
+def _some_rays(
+    rays: Rays, among: Tensor, begin: Tensor, number: int, table: Table, joined: Table
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Yield rays, starts and ends of samples, in order.
 
-    def __init__(
-        self, rays: Rays, among: Tensor, begin: Tensor, width: int, table: Table, joined: Table
-    ) -> None:
-        self.rays, self.among, self.begin, self.width = rays, among, begin, width
-        self.table, self.joined = table, joined
-
-    def into(self, parts: list[tuple[Tensor, Tensor, Tensor] | None], place: int) -> None:
-        parts[place] = self.march()
-
-    def march(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Return rays, starts and ends of the samples, in order."""
-        constants = self.rays.constants.index_select(1, self.among)
-        groups = torch.arange(self.width + 1, dtype=torch.float32)[:, None] + self.begin
-        places = self.rays.places(constants, groups * _STEPS)
-        mask = self.joined.along(constants, places, 1 / JOINED)
+    Args:
+        rays: all of them.
+        among: which to look at, (n,).
+        begin: the first group of steps of each, (n,).
+        number: of groups of steps from there.
+        table: what is occupied.
+        joined: where groups of steps may meet anything.
+    """
+    constants = rays.constants.index_select(1, among)
+    groups = torch.arange(number + 1, dtype=torch.float32)[:, None] + begin
+    mask = joined.along(constants, rays.places(constants, groups * _STEPS), 1 / JOINED)
+    at = chosen(mask.t().flatten(), None)
+    row = at // number
+    first = (begin.index_select(0, row) + at % number) * _STEPS
+    steps = torch.arange(_STEPS + 1, dtype=torch.float32)[:, None]
+    width = _at_once() // _STEPS
+    for i in range(0, len(row), width):
+        these = row[i : i + width]
+        some = constants.index_select(1, these)
+        places = rays.places(some, steps + first[i : i + width])
+        mask = table.along(some, places)
+        # step by step of group after group, as they follow each other on the rays
         at = chosen(mask.t().flatten(), None)
-        row = at // self.width
-        first = (self.begin.index_select(0, row) + at % self.width) * _STEPS
-        steps = torch.arange(_STEPS + 1, dtype=torch.float32)[:, None]
-        found = []
-        for i in range(0, len(at), SERIAL // _STEPS):
-            some = slice(i, i + SERIAL // _STEPS)
-            these = constants.index_select(1, row[some])
-            places = self.rays.places(these, steps + first[some])
-            mask = self.table.along(these, places)
-            at = chosen(mask.t().flatten(), None)
-            column = at >> _LOG_STEPS
-            entry = (at & (_STEPS - 1)) * places.shape[1] + column
-            flat = places.flatten()
-            starts = flat.index_select(0, entry)
-            ends = flat.index_select(0, entry + places.shape[1])
-            found.append(
-                (self.among.index_select(0, row[some].index_select(0, column)), starts, ends)
-            )
-        if not found:
-            none = constants[0, :0]
-            return self.among[:0], none, none
-        ray, starts, ends = (torch.cat(each) for each in zip(*found, strict=True))
-        return ray, starts, ends
+        group = at >> _LOG_STEPS
+        entry = (at & (_STEPS - 1)) * len(these) + group
+        flat = places.flatten()
+        yield (
+            among.index_select(0, these.index_select(0, group)),
+            flat.index_select(0, entry),
+            flat.index_select(0, entry + len(these)),
+        )
+
+
+def _at_once() -> int:
+    """Return how many steps to look at together: what the cache holds, enough for all threads."""
+    return SERIAL if torch.get_num_threads() == 1 else 1 << 17

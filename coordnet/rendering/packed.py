@@ -231,7 +231,8 @@ def _running(values: Tensor, samples: PackedSamples) -> tuple[Tensor, Tensor, Te
     They are on the CPU where the device has no float64.
     """
     home = values.device if supports_float64(values.device) else torch.device("cpu")
-    sums = torch.zeros(len(values) + 1, dtype=torch.float64, device=home)
+    sums = torch.empty(len(values) + 1, dtype=torch.float64, device=home)
+    sums[:1] = 0
     torch.cumsum(values.to(home, torch.float64), 0, out=sums[1:])
     return sums, samples.offsets.to(home), samples.ray_indices.to(home)
 
@@ -299,14 +300,23 @@ class _Composite(torch.autograd.Function):
         ctx: Any, densities: Tensor, colours: Tensor | None, samples: PackedSamples
     ) -> tuple[Tensor, Tensor | None, Tensor]:
         ctx.set_materialize_grads(False)
-        depths = optical_depths(densities, samples.intervals)
-        # beyond, nothing passes in this dtype; the running sum stays small
-        depths = depths.clamp_(max=_opaque(depths.dtype))
+        wide = densities.float() if densities.dtype.itemsize < 4 else densities
+        # an infinite interval is the longest there is; from some depth on nothing passes in this
+        # dtype, and the running sum stays small
+        lengths = samples.intervals.clamp_(max=torch.finfo(samples.starts.dtype).max)
+        depths = (wide * lengths).clamp_(max=_opaque(wide.dtype))
         sums, offsets, rays = _running(depths, samples)
         ends = sums.index_select(0, offsets)
         arrival = ends[:-1].index_select(0, rays)
-        left = torch.exp(arrival - sums[1:])
-        shares = torch.exp(arrival - sums[:-1]).sub_(left)
+        shares = (arrival - sums[:-1]).exp_()
+        # what is left behind a sample is what arrives at the next, except at the end of a ray
+        left = torch.empty_like(shares)
+        if len(left):
+            left[:-1] = shares[1:]
+            last = (offsets[1:] - 1).clamp_(min=0)
+            final = arrival.index_select(0, last) - sums.index_select(0, last + 1)
+            left.index_copy_(0, last, final.exp_())
+        shares.sub_(left)
         opaque = -torch.expm1(-ends.diff())
         shares, left, opaque = (
             each.to(densities.device, depths.dtype) for each in (shares, left, opaque)
@@ -318,7 +328,9 @@ class _Composite(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, Tensor | None, None]:
+    def backward(  # type: ignore[override]
+        ctx: Any, *grads: Tensor | None
+    ) -> tuple[Tensor | None, Tensor | None, None]:
         of_shares, of_seen, of_opaque = grads
         shares, left, colours = ctx.saved_tensors
         samples: PackedSamples = ctx.samples
