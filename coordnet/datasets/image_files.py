@@ -12,7 +12,7 @@ import numpy as np
 from ..files import write_atomic
 from .image_checks import refuse_file
 
-__all__ = ["check_output", "is_lossy", "to_samples", "write_image"]
+__all__ = ["PICTURE_ENDINGS", "check_output", "is_lossy", "to_samples", "write_image"]
 
 # {extension: {bits in a sample: the numbers of channels that the format can hold}}
 _PNG: dict[int, tuple[int, ...]] = {8: (1, 2, 3, 4), 16: (1, 2, 3, 4)}
@@ -27,6 +27,7 @@ _CAN_HOLD: dict[str, dict[int, tuple[int, ...]]] = {
     ".bmp": {8: (1, 3)},
     ".webp": {8: (3, 4)},
 }
+PICTURE_ENDINGS = tuple(_CAN_HOLD)
 # the longest side that an encoder takes; libjpeg stops short of the format's 65,535
 _LONGEST = {".jpg": 65_500, ".jpeg": 65_500, ".webp": 16_383}
 _NAMES = {1: "grey", 2: "grey with alpha", 3: "RGB", 4: "RGBA"}

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..cameras import Cameras
 from ..datasets import check_output, check_video, is_video, write_image, write_video
+from ..datasets.image_files import PICTURE_ENDINGS
 from ..datasets.images import is_lossy
 from ..errors import refuse
 from ..files import atomic
@@ -57,6 +58,13 @@ def render_scene(
         rule = "the size of a view is WIDTHxHEIGHT"
         refuse(rule, f"--size {size}", f"Pass --size {size}x{size}, say.")
     video = is_video(output)
+    if not video and output.suffix.lower() not in (*PICTURE_ENDINGS, ".npy"):
+        known = f".mp4, .gif, {', '.join(PICTURE_ENDINGS)}, .npy for depths"
+        refuse(
+            f"views are written to {known}, or without an ending to a folder of PNGs",
+            f"{readable(output)!r}",
+            "Choose one of them.",
+        )
     if views.fps is not None and not (video and output.suffix):
         got = f"--fps {views.fps:g} with {str(output)!r}"
         refuse("--fps belongs to an output that ends in .mp4 or .gif", got, "Leave it away.")

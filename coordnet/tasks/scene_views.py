@@ -114,10 +114,10 @@ def choose_cameras(
     trained = cameras_of(settings)
     plain = views.camera is None and views.path is None and views.frames is None
     if views.camera is not None:
-        found = _between(read_cameras(views.camera), views.frames)
-        words = f"the cameras in {readable(views.camera)}"
+        named = f"the cameras in {readable(views.camera)}"
+        found, words = _between(read_cameras(views.camera), views.frames, named)
     elif views.path == "train" or (plain and (single or views.view is not None)):
-        found, words = _between(trained, views.frames), "the training cameras"
+        found, words = _between(trained, views.frames, "the training cameras")
     else:
         path = views.path or _DEFAULT.get(arrangement(trained), "train")
         found, words = _path(path, trained, views.frames or _FRAMES, settings)
@@ -153,11 +153,12 @@ def reshaped(cameras: Cameras, width: int, height: int) -> Cameras:
     )
 
 
-def _between(cameras: Cameras, frames: int | None) -> Cameras:
-    """Return the cameras themselves, or a way between them."""
+def _between(cameras: Cameras, frames: int | None, words: str) -> tuple[Cameras, str]:
+    """Return the cameras themselves, or a way between them; and in words what they are."""
     if frames is None:
-        return cameras
-    return _straight(cameras).with_poses(interpolated_path(cameras.poses, frames))
+        return cameras, words
+    poses = interpolated_path(cameras.poses, frames)
+    return _straight(cameras).with_poses(poses), f"a way between {words}"
 
 
 def _straight(cameras: Cameras) -> Cameras:
@@ -170,7 +171,7 @@ def _path(
 ) -> tuple[Cameras, str]:
     """Return the cameras of a path, and in words what they are."""
     if path == "train":
-        return _between(trained, frames), "a way between the training cameras"
+        return _between(trained, frames, "the training cameras")
     focus = focus_point(trained)
     if path == "orbit":
         if focus is None:
