@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -47,9 +46,12 @@ class Kept:
         remedy = "Bring it back; or say where it is: coordnet fit INPUT --resume RUN; or fit anew."
         rule = "a fit goes on with the input it began with"
         try:
-            same = fingerprint(path) == self.input
-        except OSError as error:
-            refuse(rule, f"{str(path)!r}: {error.strerror}", remedy)
+            if path.exists() and not (path.is_file() or path.is_dir()):
+                refuse(rule, f"{str(path)!r}, a device or a pipe", remedy)  # may have no end
+            same = fingerprint(path, self.input.get("bytes")) == self.input
+        except (OSError, UnicodeError) as error:
+            reason = getattr(error, "strerror", None) or "no name of a file"
+            refuse(rule, f"{str(path)!r}: {reason}", remedy)
         if not same:
             refuse(rule, f"{str(path)!r}, which has changed", remedy)
 
@@ -87,28 +89,33 @@ def about_run(
     }
 
 
-def fingerprint(path: Path) -> dict[str, Any]:
+def fingerprint(path: Path, most: Any = None) -> dict[str, Any]:
     """Return the size and the SHA-256 of a file, or of all files in a folder with their names.
+
+    Args:
+        path: the file or the folder.
+        most: a number of bytes; what is larger is not read.
 
     Raises:
         OSError: it cannot be read.
     """
+    folder, files, size = path.is_dir(), [], 0
+    for file in path.rglob("*") if folder else (path,):
+        if folder and not file.is_file():
+            continue
+        files.append(file)
+        size += file.stat().st_size
+        if isinstance(most, int) and size > most:
+            return {"bytes": size, "sha256": None}
     total, size = hashlib.sha256(), 0
-    for file in _files(path):
-        if path.is_dir():
+    for file in sorted(files):
+        if folder:
             total.update(os.fsencode(file.relative_to(path)) + b"\0")
         with open(file, "rb") as content:
             while block := content.read(_BLOCK):
                 total.update(block)
                 size += len(block)
     return {"bytes": size, "sha256": total.hexdigest()}
-
-
-def _files(path: Path) -> Iterator[Path]:
-    if path.is_dir():
-        yield from sorted(each for each in path.rglob("*") if each.is_file())
-    else:
-        yield path
 
 
 def read_kept(checkpoint: Path) -> Kept:
