@@ -95,7 +95,16 @@ def json_bytes(value):
 
 PATHS = (
     *("../../../../../../etc/passwd", "/etc/passwd", "/dev/zero", "/dev/stdin", "/dev/tty", "/"),
-    *("fifo.png", "loop", "loop/0.png", "images/loop/images/0.png", "folder", "images/", "images"),
+    *(
+        "fifo.png",
+        "/proc/self/environ",
+        "loop",
+        "loop/0.png",
+        "images/loop/images/0.png",
+        "folder",
+        "images/",
+        "images",
+    ),
     *("a\0b", "images/0.png\0.jpg", "a\nb", "a\rb\x1b[2K", "x" * 256, "x/" * 3000, "\ud800", "."),
     *(
         "..\\..\\x",
@@ -206,7 +215,9 @@ def safetensors(random, data):
     key = next(iter(meta))
     about = json.loads(meta[key])
     if random.random() < 0.7:
-        if random.random() < 0.2 and isinstance(about.get("settings"), dict):
+        if random.random() < 0.1 and "about" in about:  # of a checkpoint
+            about["about"]["path"] = random.choice(PATHS)
+        elif random.random() < 0.2 and isinstance(about.get("settings"), dict):
             about["settings"]["task"] = random.choice(["image", "table", "audio", "scene"])
         else:
             about = mutate_value(random, about)

@@ -189,8 +189,9 @@ def _parsed(options):
         try:
             fit_options(options, Path("report.json"))
         except SystemExit as end:
-            assert end.code == 2
-            raise InputError("refused by the parser", "", "") from end
+            if end.code == 2:
+                raise InputError("refused by the parser", "", "") from end
+            raise
 
 
 class Scenes(Kind):

@@ -117,7 +117,7 @@ def models(folder):
     random = encodings.FourierFeatures.gaussian(1, k=4, sigma=2.0, seed=0)
     lens = {"width": 6, "height": 4, "focal": [8.0, 8.0], "centre": [3.0, 2.0], "distortion": None}
     scene = {"views": 3, "lens": lens, "box": [[-1.0] * 3, [1.0] * 3], "background": [1.0] * 3}
-    scene |= {"downscale": 1, "poses": [sum(_turn(i)[:3], []) for i in range(3)]}
+    scene |= {"downscale": 1, "poses": [[*a, *b, *c] for a, b, c, _ in map(_turn, range(3))]}
     built = {
         "image": (_field(grid, 3), picture),
         "table": (_field(several, 1), table),

@@ -26,8 +26,10 @@ values = st.recursive(
     numbers | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3), max_leaves=6
 )
 names = st.sampled_from(
-    ["in_dim", "out_dim", "k", "period", "degree", "hidden_dim", "num_hidden_layers", "skip"]
-    + ["activation", "encodings", "encoding", "axes", "lower", "upper", "include_input", "seed"]
+    [
+        *("in_dim", "out_dim", "k", "period", "degree", "hidden_dim", "num_hidden_layers"),
+        *("skip", "activation", "encodings", "encoding", "axes", "lower", "upper", "seed"),
+    ]
 )
 
 
@@ -44,8 +46,7 @@ def taken(build, *arguments):
     try:
         with torch.device("meta"):  # as a file is loaded: sizes without memory
             build(*arguments)
-    except InputError as error:
-        assert str(error)
+    except InputError:
         return False
     return True
 
