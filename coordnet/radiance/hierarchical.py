@@ -61,6 +61,9 @@ class HierarchicalModel(RadianceModel):
         cut: sample rays only where they are inside the box; they see nothing outside of it.
         endless: let the last interval have no end; not with ``cut``.
 
+    Attributes:
+        samples_per_ray: at which a field is evaluated, the coarse and the fine one together.
+
     Raises:
         InputError: far not above near, corners that make no box, a number of samples out of
             range, both of ``cut`` and ``endless``.
@@ -87,22 +90,17 @@ class HierarchicalModel(RadianceModel):
             got = f"near={near!r}, far={far!r}"
             refuse("far must be above near", got, "Pass 2.0 and 6.0, say.")
         self._box = check_box(lower, upper)
-        for least, name, value in (
-            (3, "coarse_samples", coarse_samples),
-            (1, "fine_samples", fine_samples),
-        ):
-            integer_at_least(least, name, value, "The original has 64 and 128.")
-            if value > _MOST:
-                got = f"{name}={value}"
-                refuse(f"{name} must be at most {_MOST}", got, "The original has 64 and 128.")
+        self.coarse_samples = _samples(3, "coarse_samples", coarse_samples)
+        self.fine_samples = _samples(1, "fine_samples", fine_samples)
         for name, value in (("cut", cut), ("endless", endless)):
             if not isinstance(value, bool):
                 refuse(f"{name} must be True or False", f"{name}={value!r}", "Pass False, say.")
         if cut and endless:
             got = "cut=True and endless=True"
             refuse("rays that the box cuts have an end", got, "Pass one of them.")
-        self.coarse_samples, self.fine_samples = coarse_samples, fine_samples
         self.cut, self.endless = cut, endless
+        self.samples_per_ray = 2 * self.coarse_samples + self.fine_samples
+        self.rays_at_once = max(1, _POINTS // self.samples_per_ray)
 
     @property
     def box(self) -> tuple[list[float], list[float]]:
@@ -124,16 +122,11 @@ class HierarchicalModel(RadianceModel):
 
         Without gradients rays are rendered in blocks that bound the memory.
         """
-        each = 2 * self.coarse_samples + self.fine_samples
-        block = len(origins) if torch.is_grad_enabled() else max(1, _POINTS // each)
-        parts = [
-            self._render(o, d, generator)
-            for o, d in zip(
-                origins.split(max(1, block)), directions.split(max(1, block)), strict=True
-            )
-        ]
+        block = max(1, len(origins)) if torch.is_grad_enabled() else self.rays_at_once
+        pairs = zip(origins.split(block), directions.split(block), strict=True)
+        parts = [self._render(*pair, generator) for pair in pairs]
         passes = parts[0] if len(parts) == 1 else tuple(map(_joined, zip(*parts, strict=True)))
-        return Seen(passes, each * len(origins))
+        return Seen(passes, self.samples_per_ray * len(origins))
 
     def _render(
         self, origins: Tensor, directions: Tensor, generator: torch.Generator | None
@@ -288,6 +281,15 @@ def _see(
         expected_depth(shares, at),
         shares,
     )
+
+
+def _samples(least: int, name: str, value: object) -> int:
+    """Return a number of samples, or refuse it."""
+    remedy = "The original has 64 and 128."
+    number = integer_at_least(least, name, value, remedy)
+    if number > _MOST:
+        refuse(f"{name} must be at most {_MOST}", f"{name}={number}", remedy)
+    return number
 
 
 def _joined(parts: Sequence[Rendering]) -> Rendering:

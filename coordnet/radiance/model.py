@@ -31,9 +31,12 @@ class RadianceModel(nn.Module, ABC):
     Attributes:
         samples_per_step: how many samples a step of a fit should have; None for as many as the
             rays of its batch take.
+        rays_at_once: most rays that are rendered at once with gradients; a larger batch adds its
+            gradients up.
     """
 
     samples_per_step: int | None = None
+    rays_at_once: int = 1 << 16
 
     @abstractmethod
     def render(

@@ -14,7 +14,6 @@ from coordnet.radiance import (
     HierarchicalModel,
     RadianceField,
     RadianceObjective,
-    hierarchical,
     original_nerf,
     render_view,
 )
@@ -69,6 +68,11 @@ class TestSizes:
             angles = (x[0].double()[:, None] * 2.0 ** torch.arange(k)).reshape(-1)
             expected = torch.stack([angles.sin(), angles.cos()], -1).reshape(-1)
             torch.testing.assert_close(found[3:].double(), expected, atol=1e-6, rtol=0)
+
+    def test_memory_bounds_the_rays_at_once(self):
+        model = original_nerf(2.0, 6.0, [-1.5] * 3, [1.5] * 3, hidden_dim=2)
+        assert model.samples_per_ray == 64 + 192
+        assert model.rays_at_once == 256
 
     def test_the_seed_decides_the_weights_and_the_fields_differ(self):
         before = torch.get_rng_state()
@@ -166,13 +170,13 @@ class TestRendering:
     def test_blocks_change_nothing(self, monkeypatch):
         model = tiny(1)
         whole = model.render(*rays(37))
-        monkeypatch.setattr(hierarchical, "_POINTS", 400)
+        monkeypatch.setattr(model, "rays_at_once", 11)
         calls = []
         inner = model._render
         model._render = lambda o, d, g: (calls.append(len(o)), inner(o, d, g))[1]
         with torch.no_grad():
             parts = model.render(*rays(37))
-        assert max(calls) * (12 + 24) <= 400
+        assert calls == [11, 11, 11, 4]
         assert parts.samples == whole.samples
         for one, other in zip(whole.passes, parts.passes, strict=True):
             for a, b in zip(one, other, strict=True):
