@@ -20,14 +20,24 @@ def check_values(cameras: Cameras) -> None:
     """Refuse cameras with values that no camera has; the message names the first such camera."""
     _check_finite(cameras)
     _check_rotations(cameras.poses[..., :3])
-    for name in ("focal", "sizes"):
-        value = getattr(cameras, name)
-        if not bool((value > 0).all()):
-            which = _first((value <= 0).any(1))
-            got = f"camera {which}: {value[which].tolist()}"
-            refuse(f"{name} must be above 0", got, "Pass pixels.")
+    _check_pixels(cameras)
     if cameras.distortion is not None:
         _check_lenses(cameras, cameras.distortion)
+
+
+def _check_pixels(cameras: Cameras) -> None:
+    # what is beyond these limits would overflow on its way to unit directions
+    side = cameras.sizes.to(cameras.focal.dtype)
+    rules = (
+        ("sizes", cameras.sizes > 0, "sizes must be above 0"),
+        ("focal", cameras.focal > 1e-6 * side, "focal must be above a millionth of the sides"),
+        ("centre", cameras.centre.abs() < 1e6 * side, "centre must lie within a million sides"),
+    )
+    for name, good, rule in rules:
+        if not bool(good.all()):
+            which = _first(~good.all(1))
+            got = f"camera {which}: {getattr(cameras, name)[which].tolist()}"
+            refuse(rule, got, "Pass pixels.")
 
 
 def _first(bad: Tensor) -> int:

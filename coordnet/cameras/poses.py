@@ -12,6 +12,7 @@ from ..errors import refuse
 
 __all__ = ["average_pose", "from_opencv", "inverse", "look_at", "rigid_pose"]
 
+_LARGEST = 1e30  # rays are float32
 _TOLERANCE = 1e-3  # what text with few digits and single precision leave of a rotation
 
 
@@ -33,15 +34,16 @@ def rigid_pose(matrix: object, who: str) -> tuple[np.ndarray, float]:
         InputError: another shape, an entry that is no finite number, another last row, a mirrored,
             sheared, unevenly scaled or singular matrix.
     """
-    rule = f"the pose of {who} must be a matrix [R t] of 3 x 4 or 4 x 4 finite numbers"
+    rule = f"the pose of {who} must be a matrix [R t] of 3 x 4 or 4 x 4 finite float32 numbers"
     try:
         found = np.asarray(matrix, dtype=np.float64)
     except (TypeError, ValueError):
         refuse(rule, "rows of unequal lengths, or text", "Write the matrix again.")
     if found.shape not in ((3, 4), (4, 4)):
         refuse(rule, f"shape {found.shape}", "Write camera-to-world matrices, row by row.")
-    if not np.isfinite(found).all():
-        row, column = np.argwhere(~np.isfinite(found))[0]
+    bad = ~(np.abs(found) < _LARGEST)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
         got = f"{found[row, column]} at row {row}, column {column}"
         refuse(rule, got, "Leave that frame out, or find its pose again.")
     if len(found) == 4 and not np.allclose(found[3], (0, 0, 0, 1), rtol=0, atol=1e-6):
@@ -51,13 +53,15 @@ def rigid_pose(matrix: object, who: str) -> tuple[np.ndarray, float]:
             "Transpose the matrix if it is stored column by column.",
         )
     axes = found[:3, :3]
-    determinant = float(np.linalg.det(axes))
+    with np.errstate(all="ignore"):  # of numbers close to 0
+        determinant = float(np.linalg.det(axes))
     rule = f"the pose of {who} must turn the camera without mirroring or shearing it"
     if determinant < 0:
         remedy = "Flip one of the first three columns: x is right, y up, and z points backwards."
         refuse(rule, f"a mirrored matrix (determinant {determinant:.4g})", remedy)
     scale = determinant ** (1 / 3)
-    if scale == 0 or not np.allclose(axes.T @ axes / scale**2, np.eye(3), atol=2 * _TOLERANCE):
+    square = axes.T @ axes / max(scale, 1e-15) ** 2
+    if not scale > 1e-15 or not np.allclose(square, np.eye(3), atol=2 * _TOLERANCE):
         lengths = ", ".join(f"{length:.4g}" for length in np.linalg.norm(axes, axis=0))
         got = f"axes of length {lengths}, determinant {determinant:.4g}"
         refuse(rule, got, "Write a rotation: three axes of length 1 at right angles.")

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..cameras import Cameras, SceneBox, arrangement, box_from_poses
-from ..errors import integer_at_least, refuse
+from ..errors import integer_at_least
 from .image_checks import refuse_file
 from .scene_formats import FORMATS, is_scene, read_capture, scene_splits
 from .scene_frames import Frame
@@ -109,9 +109,12 @@ def read_scene(
             message names the frame and the file.
 
     Example:
-        >>> import coordnet as cn
-        >>> scene = cn.read_scene("data/scene", "train", downscale=2)  # doctest: +SKIP
-        >>> colour, alpha = scene.images.pixels(torch.tensor([0, 17]))  # doctest: +SKIP
+        >>> import torch, coordnet as cn
+        >>> scene = cn.read_scene("chair", downscale=4)
+        >>> table = cn.cameras.RayTable(scene.cameras)
+        >>> pixel = torch.randint(len(table), (4096,))
+        >>> origins, directions = table.rays(pixel)
+        >>> colour, alpha = scene.images.pixels(pixel)
     """
     path = Path(path)
     downscale = integer_at_least(1, "downscale", downscale, "Pass 2 for half the size.")
@@ -196,9 +199,10 @@ def read_cameras(
             image = read_image(frame.pictures[reduction])
             full.append((image.width * reduction, image.height * reduction))
         else:
-            refuse(
+            refuse_file(
+                frame.wanted,
                 f"frame {frame.name!r} must tell the size of its picture",
-                f"neither w and h nor a picture at {frame.wanted}",
+                "neither w and h, nor a picture there",
                 "Add w and h to the file.",
             )
     cameras = _cameras(capture.frames, full)
@@ -233,9 +237,10 @@ def _stored_reduction(
     if missing and (not skip_missing or len(missing) == len(frames)):
         first = missing[0]
         more = f" ({len(missing)} of {len(frames)} frames have none)" if len(missing) > 1 else ""
-        refuse(
+        refuse_file(
+            first.wanted,
             f"every frame must have its picture: frame {first.name!r}",
-            f"no file {first.wanted}, nor with a suffix such as .png{more}",
+            f"no such file, nor with a suffix such as .png{more}",
             "Put the pictures there, or leave out the frames without.",
         )
     if missing:
@@ -260,9 +265,10 @@ def _full_size(frame: Frame, width: int, height: int, stored: int) -> tuple[int,
     )
     if not fits:
         wanted = " x ".join(f"{whole / stored:g}" for whole in frame.lens.size)
-        refuse(
+        refuse_file(
+            frame.pictures[stored],
             f"the picture of frame {frame.name!r} must be {wanted} pixels, as its camera says",
-            f"{width} x {height} in {frame.pictures[stored]}",
+            f"{width} x {height}",
             "Use the pictures that the poses were found from, or correct the camera.",
         )
     return frame.lens.size

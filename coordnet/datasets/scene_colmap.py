@@ -29,6 +29,7 @@ _PLACES = ("", "sparse/0", "sparse", "colmap/sparse/0", "colmap/sparse")
 _NEAR_FAR = (0.1, 99.9)
 _BOX = (1.0, 99.0)
 _MARGIN = 0.05
+_LARGEST = 1e30  # rays are float32
 _SURE = 3  # images that must show a point before it counts for the box
 
 
@@ -101,11 +102,19 @@ def _add_frames(capture: Capture, model: Model, folder: Path, images: Path) -> N
         if photo.camera not in lenses:
             got = f"camera {photo.camera}"
             refuse(f"the camera of {who} must be in the model", got, "Export the model again.")
-        if not abs(np.linalg.norm(photo.quaternion) - 1) < 1e-3:
+        unit = (np.abs(photo.quaternion) < 2).all()
+        if not unit or abs(np.linalg.norm(photo.quaternion) - 1) > 1e-3:
             got = photo.quaternion.tolist()
             refuse(f"the quaternion of {who} must have length 1", got, "Export the model again.")
+        if not (np.abs(photo.shift) < _LARGEST).all():
+            got = photo.shift.tolist()
+            refuse(f"the shift of {who} must be finite", got, "Export the model again.")
         matrices.append((who, pose(photo)))
     poses = [from_opencv(each) for each in rigid_poses(matrices, capture.notes)]
+    if not (np.abs(model.points) < _LARGEST).all():
+        which = int(np.argwhere(~(np.abs(model.points) < _LARGEST))[0, 0])
+        got = f"{model.points[which].tolist()} for point {model.numbers[which]}"
+        refuse_file(folder, "every point must be finite", got, "Export the model again.")
     order = np.argsort(model.numbers)
     numbers, points = model.numbers[order], model.points[order]
     listing = functools.cache(entries)

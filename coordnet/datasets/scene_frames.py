@@ -27,6 +27,8 @@ __all__ = [
 
 SPLITS = ("train", "val", "test", "all")
 
+_LONGEST = 1 << 20
+
 # what Blender's and others' file_path may leave out, in the order in which it is tried
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp")
 
@@ -48,6 +50,11 @@ class Intrinsics:
     angle: tuple[float | None, float | None] = (None, None)
     centre: tuple[float | None, float | None] = (None, None)
     distortion: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        if self.size is not None and max(self.size) > _LONGEST:
+            rule = f"the sides of a picture must be at most {_LONGEST:,} pixels, as a camera says"
+            refuse(rule, " x ".join(map(str, self.size)), "Correct the camera.")
 
     @property
     def scales(self) -> bool:
@@ -189,13 +196,6 @@ def versions(path: Path, listing: Callable[[Path], list[Path]]) -> dict[int, Pat
     return found
 
 
-def _existing(path: Path) -> Path | None:
-    """Return the path, or the path with a suffix, where there is such a file."""
-    if is_file(path):
-        return path
-    for suffix in _SUFFIXES:
-        for each in (suffix, suffix.upper()):
-            other = path.with_name(path.name + each)
 def entries(folder: Path) -> list[Path]:
     """Return what is in a folder, by name; nothing where there is none that can be read."""
     try:
@@ -212,6 +212,13 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def _existing(path: Path) -> Path | None:
+    """Return the path, or the path with a suffix, where there is such a file."""
+    if is_file(path):
+        return path
+    for suffix in _SUFFIXES if path.name else ():
+        for each in (suffix, suffix.upper()):
+            other = path.with_name(path.name + each)
             if is_file(other):
                 return other
     return None

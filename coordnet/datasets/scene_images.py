@@ -18,6 +18,7 @@ from torch import Tensor
 from ..errors import InputError, refuse
 from ..memory import available_memory, empty
 from .image import Image
+from .image_checks import refuse_file
 from .scene_pixels import area_average, composite, premultiplied
 
 __all__ = ["SceneImages"]
@@ -97,9 +98,10 @@ class SceneImages:
                 _check_memory(picture.pixels, len(paths), reduction)
                 buffer = empty((size * len(paths), 4), picture.pixels.dtype)
             if picture.pixels.dtype != buffer.dtype:
-                refuse(
+                refuse_file(
+                    paths[i],
                     f"all pictures of a scene must have as many bits as the first, {names[0]!r}",
-                    f"{picture.bits} bits for {names[i]!r} ({paths[i]})",
+                    f"{picture.bits} bits for {names[i]!r}",
                     "Convert it, or read the scene with a downscale of 2 or more.",
                 )
             height, width = picture.pixels.shape[:2]
@@ -219,9 +221,10 @@ def _read(path: Path, name: str, reduction: int, check: Callable[[int, int], obj
         raise InputError(f"frame {name!r}: {error.rule}", error.got, error.remedy) from error
     for note in image.notes:
         if match := re.match(r"EXIF orientation ([2-8])", note):
-            refuse(
+            refuse_file(
+                path,
                 f"frame {name!r}: a posed picture must be stored upright",
-                f"{path}: EXIF orientation {match[1]}",
+                f"EXIF orientation {match[1]}",
                 "Whether its pose is that of the stored or of the turned picture is not known:"
                 " turn the pixels, remove the tag, and find the poses of those pictures.",
             )
@@ -233,17 +236,19 @@ def _read(path: Path, name: str, reduction: int, check: Callable[[int, int], obj
     if about[1] and image.pixels.dtype == np.float32:
         low, high = values[..., 3].aminmax()
         if float(low) < 0 or float(high) > 1:
-            refuse(
+            refuse_file(
+                path,
                 f"frame {name!r}: alpha must lie in 0 … 1",
-                f"{path}: {float(low):g} to {float(high):g}",
+                f"{float(low):g} to {float(high):g}",
                 "Save the picture with whole numbers.",
             )
     if reduction > 1:
         height, width = (_reduced(side, reduction) for side in (image.height, image.width))
         if min(height, width) < 1:
-            refuse(
+            refuse_file(
+                path,
                 f"frame {name!r}: a smaller picture must have at least one pixel in each direction",
-                f"{path}: {image.width} x {image.height} pixels, {reduction} times smaller",
+                f"{image.width} x {image.height} pixels, {reduction} times smaller",
                 "Choose a smaller downscale.",
             )
         values = area_average(values, height, width)

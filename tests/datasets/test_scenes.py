@@ -356,7 +356,7 @@ def with_entry(value):
     ("change", "words"),
     [
         (matrix(with_entry(float("nan"))), "nan at row 1, column 2"),
-        (matrix(with_entry("x")), "finite numbers"),
+        (matrix(with_entry("x")), "finite float32 numbers"),
         (matrix(lambda m: m[:2].tolist()), "shape (2, 4)"),
         (matrix(lambda m: [1, 2]), "shape (2,)"),
         (matrix(lambda m: (m * [1, -1, 1, 1]).tolist()), "mirrored"),
