@@ -106,7 +106,7 @@ class PeriodicRegressor(RegressorMixin, BaseEstimator):
         if self.method == "linear":
             network = MLP(encoding.out_dim, values.shape[1], num_hidden_layers=0, seed=0)
             field = Field(encoding, network.double())
-            # values as they are: a sample of weight 2 then counts exactly as one that is there twice
+            # values as they are: a weight of 2 then counts exactly as a sample that is there twice
             field.set_values(torch.zeros(values.shape[1]), torch.ones(values.shape[1]))
             self.field_ = fit_linear(field, x, values, weighed)
         else:

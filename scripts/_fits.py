@@ -62,7 +62,7 @@ def task_fit(
     """Return what `coordnet fit` would fit to a picture, as it would; None: its default."""
     chosen = VARIANTS[variant] if variant else Variant("default")
     options = FitOptions(seconds=seconds, seed=seed, device=str(device), **chosen.options)
-    task = TASKS["image"](picture.path, options)
+    task: Any = TASKS["image"](picture.path, options)
     recipe = chosen.change(task.recipe(options))
     config = replace(task.config(options, recipe), progress=False, evaluate=False)
     return task.field(options, recipe), task.samples(), config

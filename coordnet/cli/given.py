@@ -62,7 +62,7 @@ def asked_for(typed: dict[str, Any]) -> tuple[Path, FitOptions, bool, list[str]]
         said = [f"like {report}: {shown}", *(f"  note: {note}" for note in notes)]
         typed = {**taken, **typed}
     assert path is not None
-    given = {k: tuple(v) if isinstance(v, list) else v for k, v in typed.items()}
+    given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in typed.items()}
     return path, FitOptions(**given), run is not None, said
 
 

@@ -65,6 +65,7 @@ def _read(path: Path) -> dict[str, Any]:
         refuse(rule, "no file", remedy)
     if path.stat().st_size > _MOST:
         refuse(rule, f"{path.stat().st_size:,} bytes", remedy)
+    found: Any = None
     try:
         found = json.loads(path.read_bytes())
         sound = (
