@@ -211,7 +211,7 @@ def test_another_world_shows_the_same_pictures():
         ({"poses": lambda p: torch.cat([2 * p[..., :3], p[..., 3:]], -1)}, "must be a rotation"),
         ({"poses": lambda p: p * torch.tensor([1.0, 1.0, -1.0, 1.0])}, "must be a rotation"),
         ({"poses": lambda p: p[:, :2]}, r"shape \(n, 3, 4\)"),
-        ({"focal": lambda f: f * 0}, "focal must be above 0"),
+        ({"focal": lambda f: f * 0}, "focal must be above"),
         ({"focal": lambda f: f[:2]}, r"focal of shape \(2, 2\) with 5 poses"),
         ({"sizes": lambda s: s - 160}, "sizes must be above 0"),
         ({"distortion": lambda d: d + torch.tensor([-2.0, 0, 0, 0])}, "can be undone"),
