@@ -78,6 +78,23 @@ def keep_freed_memory() -> bool:
     Returns:
         Whether the C library took the setting; only glibc has it.
     """
+    return _set_thresholds(1 << 30)
+
+
+def return_freed_memory() -> bool:
+    """Give what is free back to the system, now and from now on: where memory has run out.
+
+    Returns:
+        Whether the C library took the setting; only glibc has it.
+    """
+    done = _set_thresholds(1 << 17)
+    if done:
+        ctypes.CDLL(None).malloc_trim(0)
+    return done
+
+
+def _set_thresholds(size: int) -> bool:
+    """Map blocks from this size on afresh, and return so much at the end of the heap."""
     if not sys.platform.startswith("linux"):
         return False
     try:
@@ -85,4 +102,4 @@ def keep_freed_memory() -> bool:
     except (OSError, AttributeError):
         return False
     mmap_threshold, trim_threshold = -3, -1
-    return bool(set_option(mmap_threshold, 1 << 30)) and bool(set_option(trim_threshold, 1 << 30))
+    return bool(set_option(mmap_threshold, size)) and bool(set_option(trim_threshold, size))

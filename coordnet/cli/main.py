@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from .arguments import parser
 from .given import asked_for
-from .signals import Interrupted, Signals, describe
+from .signals import Interrupted, Signals, describe, write_nowhere
 
 if TYPE_CHECKING:
     import argparse
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain("interrupted", _INTERRUPTED)
     except BrokenPipeError:
         # the reader of our output is gone: nothing is left to say, not even at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        write_nowhere(sys.stdout)
         return _FAILED
     except (MemoryError, OSError, RuntimeError) as error:
         if os.environ.get("COORDNET_DEBUG"):
@@ -101,15 +101,21 @@ def _fit(options: argparse.Namespace) -> int:
 
         from ..tasks import fit_file
 
+        def say(text: str) -> None:
+            try:
+                tqdm.write(text)
+            except OSError:  # nobody reads it, or its disk is full: the fit is worth more
+                write_nowhere(sys.stdout)
+
         def outputs_begin() -> None:
             nonlocal saved
             saved = True
             signals.at_once()
 
         for sentence in said:
-            print(sentence)
+            say(sentence)
         try:
-            fit_file(path, wanted, tqdm.write, signals, saved=outputs_begin, resume=resume)
+            fit_file(path, wanted, say, signals, saved=outputs_begin, resume=resume)
         except Interrupted as signal:
             what = "; the model is saved, not all of its pictures" if saved else ""
             return _complain(f"{signal}{what}", _SIGNAL + signal.number)

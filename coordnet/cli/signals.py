@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
 import threading
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, TextIO
 
-__all__ = ["Interrupted", "Signals", "describe"]
+__all__ = ["Interrupted", "Signals", "describe", "write_nowhere"]
 
 _WORDS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "the terminal is gone"}
 
@@ -17,6 +18,14 @@ _WORDS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "the termi
 def describe(number: int) -> str:
     """Return a signal in words."""
     return _WORDS.get(signal.Signals(number).name, f"ended by signal {number}")
+
+
+def write_nowhere(stream: TextIO) -> None:
+    """Let what is written to a stream go nowhere: its reader is gone, or its disk is full."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -48,8 +57,10 @@ class Signals:
         self.number: int | None = None
         self._asking = False
         self._previous: dict[int, Any] = {}
+        self._terminals: list[TextIO] = []
 
     def __enter__(self) -> Signals:
+        self._terminals = [each for each in (sys.stdout, sys.stderr) if each.isatty()]
         if threading.current_thread() is threading.main_thread():
             for name in _WORDS:
                 number = getattr(signal, name, None)  # Windows has no SIGHUP
@@ -78,20 +89,8 @@ class Signals:
 
     def _answer(self, number: int, frame: FrameType | None) -> None:
         if signal.Signals(number).name == "SIGHUP":
-            _write_nowhere()
+            for stream in self._terminals:
+                write_nowhere(stream)
         first, self.number = self.number is None, number
         if not (first and self._asking):
             raise Interrupted(number)
-
-
-def _write_nowhere() -> None:
-    """Point output that went to a terminal to nowhere: writing to one that is gone is an error."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            number = stream.fileno()
-            if os.isatty(number) or stream.isatty():
-                os.dup2(nowhere, number)
-        except (OSError, ValueError):
-            continue
-    os.close(nowhere)

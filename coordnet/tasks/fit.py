@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -140,32 +141,24 @@ def fit_file(
                 task.warnings.append(text.removeprefix("warning: "))
             say(f"  {text}")
 
-        try:
-            result = task.fit(field, config, stop, checkpoint=checkpoint, say=tell)
-        except NonFiniteLossError as error:
-            if folder.replaces and error.good_step == 0:
-                say(f"  the earlier run in {readable(folder.path)} is left as it was")
-            else:
-                folder.save(field, settings)
-                folder.finish()
-                good = f"the last good model, of step {error.good_step}"
-                say(f"  {good}, is in {readable(folder.model)}")
-            raise
-        except KeyboardInterrupt:
-            if folder.checkpoint.exists():
-                _say_how_to_resume(folder, say)
-            raise
-        if not folder.path.is_dir():
-            tell(f"warning: {readable(folder.path)} was removed during the fit; it is made again")
-        folder.save(field, settings)
-        if saved is not None:
-            saved()
-        about = {**settings, "options": options.given(), "fingerprint": kept["input"]}
-        told = len(task.warnings)
+        with _resumable(folder, say):
+            try:
+                result = task.fit(field, config, stop, checkpoint=checkpoint, say=tell)
+            except NonFiniteLossError as error:
+                _keep_last_good(folder, field, settings, error, say)
+                raise
+            if not folder.path.is_dir():
+                gone = f"{readable(folder.path)} was removed during the fit"
+                tell(f"warning: {gone}; it is made again")
+            folder.save(field, settings)
+            if saved is not None:
+                saved()
+            about = {**settings, "options": options.given(), "fingerprint": kept["input"]}
+            told = len(task.warnings)
         result, weighted = _write_outputs(path, plan, folder, result, about)
         for warning in task.warnings[told:]:
             say(f"  warning: {warning}")
-        if result.stop_reason == "stopped" and folder.checkpoint.exists():
+        if result.stop_reason == "stopped" and folder.can_resume:
             _say_how_to_resume(folder, say)
         else:
             folder.finish()
@@ -193,8 +186,31 @@ def _resumed_plan(path: Path, options: FitOptions, folder: RunFolder) -> _Plan:
     return _Plan(task_for(path, options), model, kept.config_for(options), "")
 
 
+@contextlib.contextmanager
+def _resumable(folder: RunFolder, say: Say) -> Iterator[None]:
+    """Say how to go on where what is done inside ends early."""
+    try:
+        yield
+    except (KeyboardInterrupt, MemoryError, OSError, RuntimeError):
+        if folder.can_resume:
+            _say_how_to_resume(folder, say)
+        raise
+
+
 def _say_how_to_resume(folder: RunFolder, say: Say) -> None:
     say(f"  coordnet fit --resume {readable(folder.path)} goes on from the last checkpoint")
+
+
+def _keep_last_good(
+    folder: RunFolder, field: Any, settings: dict[str, Any], error: NonFiniteLossError, say: Say
+) -> None:
+    """Save the last good model, unless it is the untrained one and would replace a run."""
+    if folder.replaces and error.good_step == 0:
+        say(f"  the earlier run in {readable(folder.path)} is left as it was")
+        return
+    folder.save(field, settings)
+    folder.finish()  # to go on from it would end in the same way
+    say(f"  the last good model, of step {error.good_step}, is in {readable(folder.model)}")
 
 
 def _size(model: nn.Module) -> int:

@@ -190,8 +190,13 @@ class RunFolder:
             for pattern in _OUTPUTS if self.replaces else ():
                 for path in self.path.glob(pattern):
                     path.unlink()
-            if self._stale is not None and self._stale == _identity(self.checkpoint):
-                self.checkpoint.unlink()
+            if self._stale is not None and not self.can_resume:
+                self.checkpoint.unlink(missing_ok=True)
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether the fit that holds the folder has written a checkpoint, or goes on from one."""
+        return self.checkpoint.is_file() and self._stale != _identity(self.checkpoint)
 
     def finish(self) -> None:
         """Remove the checkpoint of a fit that has ended."""

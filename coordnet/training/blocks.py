@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import torch
 
+from ..memory import return_freed_memory
 from .objective import Objective
 from .progress import Say, warn
 
@@ -18,8 +19,8 @@ T = TypeVar("T")
 _LEAST = 32
 # what PyTorch's allocators and its libraries say; only CUDA has a class for it
 _SAID = re.compile(
-    r"out of memory|not enough memory|(can't|can not|cannot|unable to|failed to) allocate|bad_alloc|bad allocation"
-    r"|could not create a (memory|primitive)",
+    r"out of memory|not enough memory|(can't|can not|cannot|unable to|failed to) allocate"
+    r"|bad_alloc|bad allocation|could not create a (memory|primitive)",
     re.IGNORECASE,
 )
 
@@ -60,6 +61,8 @@ def in_blocks(
         discard()
         if objective.device.type == "cuda":
             torch.cuda.empty_cache()
+        else:
+            return_freed_memory()
         block = min(objective.block, rows)
         if block <= _LEAST:
             raise RuntimeError(

@@ -136,21 +136,37 @@ class Loop:
         if indices is not None:
             indices = indices.to(self.device, non_blocking=True)
 
-        def work() -> Tensor:
-            return self.add_gradients(indices)
+        first = self.taken == 0
 
-        total = self.in_blocks(work)
+        def work() -> Tensor:
+            total = self.add_gradients(indices)
+            if first:  # which takes memory for the moments
+                self.optimizer.step(rate)
+            return total
+
+        def discard() -> None:
+            if first:
+                self.restore()
+                self.optimizer = Optimizer(self.module, self.config)
+            self.optimizer.drop_gradients()
+
+        total = self.in_blocks(work, discard)
+        if not first:
+            self.move(rate)
+        return total
+
+    def move(self, rate: float) -> None:
+        """Let the optimiser take its step; where memory runs out, go back to the last good one."""
         try:
             self.optimizer.step(rate)
         except (RuntimeError, MemoryError) as error:
-            if ran_out_of_memory(error):
-                self.restore()  # some parameters have moved, others have not
-                raise RuntimeError(
-                    "not enough memory for a step of the optimiser. Choose a smaller network or "
-                    f"encoding; the model keeps its parameters from step {self.good[0]}."
-                ) from error
-            raise
-        return total
+            if not ran_out_of_memory(error):
+                raise
+            self.restore()  # some parameters have moved, others have not
+            raise RuntimeError(
+                "not enough memory for a step of the optimiser. Choose a smaller network or "
+                f"encoding; the model keeps its parameters from step {self.good[0]}."
+            ) from error
 
     def add_gradients(self, indices: Tensor | None) -> Tensor:
         """Add up the gradients of a batch; return its loss and its mean square error."""
@@ -165,9 +181,9 @@ class Loop:
         assert total is not None
         return total
 
-    def in_blocks(self, work: Callable[[], T]) -> T:
+    def in_blocks(self, work: Callable[[], T], discard: Callable[[], object]) -> T:
         """Do work on batches; where memory runs out do it in smaller blocks, or keep the fit."""
-        rows, discard = self.batch_size, self.optimizer.drop_gradients
+        rows = self.batch_size
         try:
             return in_blocks(self.objective, rows, work, discard, self.say)
         except RuntimeError as error:
@@ -179,7 +195,7 @@ class Loop:
 
     def evaluate(self) -> tuple[float, float]:
         """Return PSNR and RMSE over all items."""
-        return self.in_blocks(self.objective.evaluate)
+        return self.in_blocks(self.objective.evaluate, lambda: None)
 
     def read(self) -> None:
         """Fetch losses from the device; raise at the first that is not finite."""

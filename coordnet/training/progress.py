@@ -25,6 +25,12 @@ def warn(say: Say | None, text: str) -> None:
         say(f"warning: {text}")
 
 
+class _Tqdm(tqdm):
+    """A tqdm without its thread: the bar is moved often enough."""
+
+    monitor_interval = 0
+
+
 class Bar:
     """A tqdm bar over steps, or over seconds where only the clock ends the fit.
 
@@ -35,7 +41,7 @@ class Bar:
         self.by_step = config.most_steps is not None
         total = config.most_steps if self.by_step else config.seconds
         shape = "{l_bar}{bar}| {n:.0f}/{total:.0f} {unit} [{elapsed}<{remaining}{postfix}]"
-        self.bar = tqdm(
+        self.bar = _Tqdm(
             total=total,
             desc=label,
             unit="steps" if self.by_step else "s",
