@@ -11,15 +11,26 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..cameras import near_far_box
+from ..errors import refuse
 from ..parallel import SERIAL
 from .samples import PackedSamples, chosen
 
-__all__ = ["JOINED", "Rays", "Table", "march_everywhere", "march_past_empty", "reach"]
+__all__ = [
+    "_JOINED",
+    "Rays",
+    "Table",
+    "corners",
+    "joined",
+    "march_everywhere",
+    "march_past_empty",
+    "reach",
+]
 
 # steps that are looked at together first, in a grid that joins so many cells along each axis
-_LOG_STEPS, JOINED = 3, 4
+_LOG_STEPS, _JOINED = 3, 4
 _STEPS = 1 << _LOG_STEPS
 _CUDA_VALUES = 1 << 26
+_MOST_STEPS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -39,6 +50,55 @@ class Rays:
     constants: Tensor
     most: int
     cone: float = 0.0
+
+    @classmethod
+    def along(
+        cls,
+        origins: Tensor,
+        directions: Tensor,
+        step: Tensor,
+        near: Tensor,
+        far: Tensor,
+        *,
+        cone: float = 0.0,
+        most: float | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Rays:
+        """Divide rays into steps.
+
+        Args:
+            origins: (R, 3).
+            directions: (R, 3).
+            step: length of a step without growth, (R,).
+            near: where steps begin, (R,).
+            far: where they end, (R,); where that is not beyond near, or not finite, there are none.
+            cone: growth of the steps.
+            most: steps of the longest ray, where that is known; to measure it makes a CUDA device
+                wait.
+            generator: shifts the steps of each ray by a random part of a step.
+        """
+        good = (far > near) & far.isfinite() & step.isfinite()
+        begin, end = near / step, far / step
+        if cone:
+            turn, growth = 1 / cone, math.log1p(cone)
+            begin, end = (
+                each.clamp(max=turn) + (each * cone).clamp(min=1).log() / growth
+                for each in (begin, end)
+            )
+        if most is None:
+            most = float(torch.where(good, end - begin, 0.0).max()) if len(step) else 0.0
+        if most > _MOST_STEPS:
+            refuse(
+                f"a ray may have at most {_MOST_STEPS:,} steps",
+                f"{most:.3g}",
+                "Pass a longer step_size, or cone_angle=.",
+            )
+        if generator is not None:
+            begin = begin - torch.rand(begin.shape, generator=generator, device=begin.device)
+        first = begin if cone else begin * step
+        rows = [*origins.unbind(-1), *directions.unbind(-1), first, step, near, far]
+        constants = torch.where(good, torch.stack(rows), 0.0)
+        return cls(constants, math.ceil(most) + 2, cone)
 
     def __len__(self) -> int:
         return self.constants.shape[1]
@@ -193,7 +253,7 @@ def _some_rays(
     """
     constants = rays.constants.index_select(1, among)
     groups = torch.arange(number + 1, dtype=torch.float32)[:, None] + begin
-    mask = joined.along(constants, rays.places(constants, groups * _STEPS), 1 / JOINED)
+    mask = joined.along(constants, rays.places(constants, groups * _STEPS), 1 / _JOINED)
     at = chosen(mask.t().flatten(), None)
     row = at // number
     first = (begin.index_select(0, row) + at % number) * _STEPS
@@ -219,3 +279,27 @@ def _some_rays(
 def _at_once() -> int:
     """Return how many steps to look at together: what the cache holds, enough for all threads."""
     return SERIAL if torch.get_num_threads() == 1 else 1 << 17
+
+
+def joined(occupied: Tensor, away: int) -> Tensor:
+    """Join cells, and the cells up to ``away`` from them, that are occupied anywhere."""
+    grid = occupied.float()[None, None]
+    for axis, cells in enumerate(occupied.shape):
+        window, stride = [1, 1, 1], [1, 1, 1]
+        window[axis], stride[axis] = _JOINED + 2 * away, _JOINED
+        more = -cells % _JOINED + away
+        pads = [0] * 6
+        pads[4 - 2 * axis : 6 - 2 * axis] = away, more
+        grid = F.max_pool3d(F.pad(grid, pads), window, stride)
+    return grid[0, 0] > 0
+
+
+def corners(occupied: Tensor) -> tuple[list[float], list[float]]:
+    """Return the box that holds the occupied cells, in cells, a little enlarged."""
+    lower, upper = [], []
+    for axis in range(3):
+        others = [each for each in range(3) if each != axis]
+        where = occupied.any(others[1]).any(others[0]).nonzero()
+        lower.append(float(where.min()) - 0.01 if len(where) else 0.0)
+        upper.append(float(where.max()) + 1.01 if len(where) else 0.0)
+    return lower, upper

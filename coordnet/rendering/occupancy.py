@@ -7,19 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from ..cameras import near_far_box
 from ..constants import ExactConstants
 from ..errors import integer_at_least, positive_number, refuse
-from .marching import JOINED, Rays, Table, march_everywhere, march_past_empty, reach
+from .marching import Rays, Table, corners, joined, march_everywhere, march_past_empty, reach
 from .samples import PackedSamples
 
 __all__ = ["OccupancyGrid"]
 
 _MOST_CELLS = 1 << 30
-_MOST_STEPS = 1 << 20
 _FARTHEST = 32
 _CPU_ROWS, _CUDA_ROWS = 1 << 16, 1 << 21
 
@@ -121,13 +119,13 @@ class OccupancyGrid(ExactConstants):
 
     def _place(self) -> None:
         """Put float32 copies of the box beside the cells, and forget what was made of these."""
-        if not self.box.is_meta:  # a grid without memory keeps the corners it was made with
-            self._corners = self.box.tolist()
         sides = [high - low for low, high in zip(*self._corners, strict=True)]
         self._cell = [side / cells for side, cells in zip(sides, self.resolution, strict=True)]
-        device = self.densities.device
-        self._lower, self._upper = self.box.to(device, torch.float32)
-        self._side = torch.tensor(self._cell, dtype=torch.float32, device=device)
+        device = self.occupied.device
+        self._lower, self._upper, self._side = (
+            torch.tensor(each, dtype=torch.float32, device=device)
+            for each in (*self._corners, self._cell)
+        )
         self.densities = self.densities.float()
         self._tables: dict[Any, Any] = {}
 
@@ -138,6 +136,8 @@ class OccupancyGrid(ExactConstants):
 
     def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
         super()._load_from_state_dict(*args, **kwargs)
+        if not self.box.is_meta:
+            self._corners = self.box.tolist()
         self._place()
 
     def fraction(self) -> Tensor:
@@ -197,7 +197,7 @@ class OccupancyGrid(ExactConstants):
         anywhere = torch.randint(total, (number - number // 2,), generator=generator, device=device)
         order = self.occupied.flatten().cumsum(0, dtype=torch.int32)
         u = torch.rand(number // 2, generator=generator, device=device, dtype=torch.float32)
-        rank = (u * order[-1]).to(torch.int32) + 1
+        rank = torch.minimum((u * order[-1]).to(torch.int32) + 1, order[-1])
         among = torch.searchsorted(order, rank).clamp(max=total - 1)
         return torch.cat([anywhere, among])
 
@@ -277,63 +277,37 @@ class OccupancyGrid(ExactConstants):
         cone = float(cone_angle)
         if not 0 <= cone < 1:
             refuse("cone_angle must be from 0 to 1", f"{cone_angle!r}", "1/256 is usual.")
-        rays = self._rays(origins.float(), directions.float(), step, cone, near, far, generator)
+        origins, directions = origins.float(), directions.float()
+        steps = step / directions.norm(dim=-1)  # in lengths of the direction
+        most = None
+        if self.contract is None:
+            enter, leave = near_far_box(origins, directions, self._lower, self._upper)
+            origins, directions = (origins - self._lower) / self._side, directions / self._side
+            if origins.device.type != "cpu":
+                most = math.dist(*self._corners) / step  # known without waiting
+        else:
+            if far is None:
+                refuse("rays through contracted space need an end", "far=None", "Pass far=.")
+            enter, leave = torch.zeros_like(steps), torch.full_like(steps, torch.inf)
+        rays = Rays.along(
+            origins,
+            directions,
+            steps,
+            enter.clamp(min=near).float(),  # type: ignore[arg-type]
+            leave.clamp(max=math.inf if far is None else far).float(),  # type: ignore[arg-type]
+            cone=cone,
+            most=most,
+            generator=generator,
+        )
         if self.contract is not None or cone or origins.device.type != "cpu" or not len(rays):
             return march_everywhere(rays, self._lookup, max_samples)
-        constants = rays.constants
-        away = reach(float((constants[3:6].abs() * constants[7]).max()))
+        away = reach(float((directions.abs().amax(-1) * steps).nan_to_num().max()))
         if away > _FARTHEST:
             return march_everywhere(rays, self._lookup, max_samples)
         samples = march_past_empty(rays, *self._tables_for(away))
         if max_samples is None:
             return samples
         return samples.keep(torch.ones(len(samples), dtype=torch.bool), max_samples)
-
-    def _rays(
-        self,
-        origins: Tensor,
-        directions: Tensor,
-        step: float,
-        cone: float,
-        near: Tensor | float,
-        far: Tensor | float | None,
-        generator: torch.Generator | None,
-    ) -> Rays:
-        """Return the part of each ray to walk along, in cells where there is a box in space."""
-        steps = step / directions.norm(dim=-1)  # in lengths of the direction
-        if self.contract is None:
-            enter, leave = near_far_box(origins, directions, self._lower, self._upper)
-            origins, directions = (origins - self._lower) / self._side, directions / self._side
-        else:
-            if far is None:
-                refuse("rays through contracted space need an end", "far=None", "Pass far=.")
-            enter, leave = torch.zeros_like(steps), torch.full_like(steps, torch.inf)
-        start = enter.clamp(min=near).float()  # type: ignore[arg-type]
-        stop = leave.clamp(max=math.inf if far is None else far).float()  # type: ignore[arg-type]
-        good = (stop > start) & stop.isfinite() & steps.isfinite()
-        begin, end = start / steps, stop / steps
-        if cone:
-            turn, growth = 1 / cone, math.log1p(cone)
-            begin, end = (
-                each.clamp(max=turn) + (each * cone).clamp(min=1).log() / growth
-                for each in (begin, end)
-            )
-        if self.contract is None and steps.device.type != "cpu":
-            number = math.dist(*self._corners) / step  # known without waiting
-        else:
-            number = float(torch.where(good, end - begin, 0.0).max()) if len(steps) else 0.0
-        if number > _MOST_STEPS:
-            refuse(
-                f"a ray may have at most {_MOST_STEPS:,} steps",
-                f"{number:.3g} with step_size={step:.3g}",
-                "Pass a longer step_size, or cone_angle=.",
-            )
-        if generator is not None:
-            begin = begin - torch.rand(begin.shape, generator=generator, device=begin.device)
-        first = begin if cone else begin * steps
-        rows = [*origins.unbind(-1), *directions.unbind(-1), first, steps, start, stop]
-        constants = torch.where(good, torch.stack(rows), 0.0)
-        return Rays(constants, math.ceil(number) + 2, cone)
 
     def _lookup(self, constants: Tensor, places: Tensor) -> Tensor:
         """Return which steps have an occupied cell at their middle, as `Table.along` does."""
@@ -354,8 +328,8 @@ class OccupancyGrid(ExactConstants):
     def _tables_for(self, away: int) -> tuple[Table, Table, tuple[list[float], list[float]]]:
         """Return the cells, the joined cells with all that is ``away``, the box of all of them."""
         table = self._cached("table", lambda: Table.of(self.occupied))
-        joined = self._cached(away, lambda: Table.of(_joined(self.occupied, away)))
-        return table, joined, self._cached("corners", lambda: _corners(self.occupied))
+        coarse = self._cached(away, lambda: Table.of(joined(self.occupied, away)))
+        return table, coarse, self._cached("corners", lambda: corners(self.occupied))
 
     def _cached(self, name: Any, make: Callable[[], Any]) -> Any:
         """Return what was made of the occupied cells as they are now."""
@@ -371,27 +345,3 @@ class OccupancyGrid(ExactConstants):
     def extra_repr(self) -> str:
         """Show the settings in ``print(module)``."""
         return f"lower={self._corners[0]}, upper={self._corners[1]}, resolution={self.resolution}"
-
-
-def _joined(occupied: Tensor, away: int) -> Tensor:
-    """Join cells, and the cells up to ``away`` from them, that are occupied anywhere."""
-    grid = occupied.float()[None, None]
-    for axis, cells in enumerate(occupied.shape):
-        window, stride = [1, 1, 1], [1, 1, 1]
-        window[axis], stride[axis] = JOINED + 2 * away, JOINED
-        more = -cells % JOINED + away
-        pads = [0] * 6
-        pads[4 - 2 * axis : 6 - 2 * axis] = away, more
-        grid = F.max_pool3d(F.pad(grid, pads), window, stride)
-    return grid[0, 0] > 0
-
-
-def _corners(occupied: Tensor) -> tuple[list[float], list[float]]:
-    """Return the box that holds the occupied cells, in cells, a little enlarged."""
-    lower, upper = [], []
-    for axis in range(3):
-        others = [each for each in range(3) if each != axis]
-        where = occupied.any(others[1]).any(others[0]).nonzero()
-        lower.append(float(where.min()) - 0.01 if len(where) else 0.0)
-        upper.append(float(where.max()) + 1.01 if len(where) else 0.0)
-    return lower, upper

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..errors import integer_at_least, refuse
-from .volume import middles
+from .intervals import middles
 
 __all__ = ["PackedSamples", "chosen"]
 
@@ -157,9 +157,10 @@ class PackedSamples:
         return self._take(chosen(mask, capacity), ends, capacity)
 
     def _take(self, at: Tensor, ends: Tensor, capacity: int | None) -> PackedSamples:
-        rays, starts, stops = (
-            each.index_select(0, at) for each in (self.ray_indices, self.starts, self.ends)
-        )
+        parts = (self.ray_indices, self.starts, self.ends)
+        if not len(self):  # nothing that what is not filled could be a copy of
+            parts = (each.new_zeros(1) for each in parts)
+        rays, starts, stops = (each.index_select(0, at) for each in parts)
         if capacity is None:
             return PackedSamples(rays, starts, stops, ends, complete=self.complete)
         return PackedSamples.within(rays, starts, stops, ends, self.complete)

@@ -23,7 +23,6 @@ long intervals. As a place it counts as its start.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -32,6 +31,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..errors import refuse
+from .intervals import finite_lengths, midpoints, optical_depths, samples_or_edges
 
 __all__ = [
     "Rendering",
@@ -136,19 +136,6 @@ def over_background(seen: Tensor, opacity: Tensor, background: Background) -> Te
     return seen + (1 - opacity)[..., None] * behind
 
 
-def midpoints(edges: Tensor) -> Tensor:
-    """Return the middles of intervals, ``(..., S+1)`` to ``(..., S)``.
-
-    An infinite interval counts as its start.
-    """
-    return middles(edges[..., :-1], edges[..., 1:])
-
-
-def middles(starts: Tensor, ends: Tensor) -> Tensor:
-    """Return (start + end) / 2, or the start where the end is infinite."""
-    return torch.add(starts, finite_lengths(ends - starts), alpha=0.5)
-
-
 def expected_depth(weights: Tensor, distances: Tensor, *, normalise: bool = True) -> Tensor:
     """Return the mean distance of what is seen, Σ w_i t_i / Σ w_i.
 
@@ -160,7 +147,7 @@ def expected_depth(weights: Tensor, distances: Tensor, *, normalise: bool = True
     Returns:
         ``(...)``, in lengths of the direction; 0 where the opacity is below 1e-10.
     """
-    if _per_sample("distances", weights, distances) == "edges":
+    if samples_or_edges("distances", weights, distances) == "edges":
         distances = midpoints(distances)
     total = (weights * distances).sum(-1)
     return normalised(total, opacity(weights)) if normalise else total
@@ -184,9 +171,9 @@ def median_depth(weights: Tensor, edges: Tensor) -> Tensor:
         edges: ``(..., S+1)``.
 
     Returns:
-        ``(...)``, in lengths of the direction; 0 where the weights are all 0.
+        ``(...)``, in lengths of the direction; 0 where the opacity is below 1e-10.
     """
-    if _per_sample("edges", weights, edges) != "edges":
+    if samples_or_edges("edges", weights, edges) != "edges":
         refuse(
             "the median depth needs the edges of the intervals",
             f"{edges.shape[-1]} numbers for {weights.shape[-1]} weights",
@@ -221,7 +208,7 @@ def crossing(half: Tensor, before: Tensor, weight: Tensor, start: Tensor, end: T
     # T(t) = left · exp(-σ (t - start)): a ratio of logarithms; 0 where the interval is opaque
     ratio = torch.log1p(-(half - before) / left) / torch.log1p(-weight / left)
     inside = finite_lengths(end - start) * ratio.clamp(0, 1)
-    return torch.where(half > 0, start + inside, 0.0)
+    return torch.where(half > _NOTHING / 2, start + inside, 0.0)
 
 
 def distortion_loss(weights: Tensor, edges: Tensor) -> Tensor:
@@ -238,7 +225,7 @@ def distortion_loss(weights: Tensor, edges: Tensor) -> Tensor:
     Returns:
         ``(...)``, one number per ray, in the unit of the edges.
     """
-    if _per_sample("edges", weights, edges) != "edges":
+    if samples_or_edges("edges", weights, edges) != "edges":
         refuse(
             "the distortion loss needs the edges of the intervals",
             f"{edges.shape[-1]} numbers for {weights.shape[-1]} weights",
@@ -319,34 +306,6 @@ def _before(values: Tensor) -> Tensor:
 
 def _optical_depths(densities: Tensor, intervals: Tensor) -> Tensor:
     """Return σ δ, ``(..., S)``, in float32 at least."""
-    if _per_sample("intervals", densities, intervals) == "edges":
+    if samples_or_edges("intervals", densities, intervals) == "edges":
         intervals = intervals.diff(dim=-1)
     return optical_depths(densities, intervals)
-
-
-def optical_depths(densities: Tensor, lengths: Tensor) -> Tensor:
-    """Return σ δ; an infinite δ is the largest number there is, and σ has no gradient there."""
-    if densities.dtype in (torch.float16, torch.bfloat16):
-        densities = densities.float()
-    finite = finite_lengths(lengths)
-    # sums and products, not choices: those are ten times as slow on a CPU
-    endless = lengths.detach().clamp(max=torch.finfo(lengths.dtype).max) - finite.detach()
-    return densities * finite + densities.detach() * endless
-
-
-def finite_lengths(lengths: Tensor) -> Tensor:
-    """Return the lengths with 0 in place of infinity."""
-    return lengths.nan_to_num(nan=math.nan, posinf=0.0)
-
-
-def _per_sample(name: str, samples: Tensor, values: Tensor) -> str:
-    """Return whether ``values`` are "samples", as many as in ``samples``, or "edges", one more."""
-    number = samples.shape[-1] if samples.ndim else -1
-    more = values.shape[-1] - number if values.ndim else -1
-    if number < 0 or more not in (0, 1):
-        refuse(
-            f"{name} must be one per sample, or one more where they are edges",
-            f"shapes {tuple(values.shape)} and {tuple(samples.shape)}",
-            f"Pass {name} of shape (..., S) or (..., S+1) beside (..., S).",
-        )
-    return "edges" if more else "samples"
