@@ -203,7 +203,8 @@ import contextlib, io, resource, sys
 from coordnet.cli import main
 if "--batch-size" in sys.argv:
     with contextlib.redirect_stdout(io.StringIO()):
-        main([*sys.argv[2:-1], "warm", "--batch-size", "64", "--overwrite"])  # kernels are made on first use
+        # kernels are made on first use
+        main([*sys.argv[2:-1], "warm", "--batch-size", "64", "--overwrite"])
 with open("/proc/self/status") as status:
     size = next(line for line in status if line.startswith("VmSize"))
 most = int(size.split()[1]) * 1024 + int(sys.argv[1]) * 2**20
