@@ -184,9 +184,13 @@ def reach(step: float) -> int:
 def march_everywhere(rays: Rays, occupied: Lookup, capacity: int | None) -> PackedSamples:
     """Look at every step of every ray.
 
-    With a capacity no size depends on values, and a CUDA device need not wait.
+    With a capacity no size depends on values, and a CUDA device need not wait. No rays have no
+    samples, whatever the capacity.
     """
     number, most, device = len(rays), rays.most, rays.constants.device
+    if not number:
+        none = rays.constants.new_zeros(0)
+        return PackedSamples.of_rays(none.long(), none, none, 0)
     steps = torch.arange(most + 1, dtype=torch.float32, device=device)[:, None]
     mask = torch.empty((number, most), dtype=torch.bool, device=device)
     width = max(1, (_at_once() if device.type == "cpu" else _CUDA_VALUES) // most)

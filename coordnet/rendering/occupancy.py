@@ -77,16 +77,18 @@ class OccupancyGrid(ExactConstants):
         contract: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
         super().__init__()
-        box = torch.stack(
-            [torch.as_tensor(each, dtype=torch.float64, device="cpu") for each in (lower, upper)]
-        )
-        if box.shape != (2, 3) or not bool(box.isfinite().all() and (box[0] < box[1]).all()):
+        corners = [torch.as_tensor(e, dtype=torch.float64, device="cpu") for e in (lower, upper)]
+        low, high = corners
+        if not all(e.shape == (3,) and bool(e.isfinite().all()) for e in corners) or not bool(
+            (low < high).all()
+        ):
             refuse(
                 "lower and upper must be the corners of a box, 3 finite numbers each",
-                f"lower={box[0].tolist()}, upper={box[1].tolist()}",
+                f"lower={low.tolist()}, upper={high.tolist()}",
                 "Pass [-1, -1, -1] and [1, 1, 1], say.",
             )
-        each = [resolution] * 3 if isinstance(resolution, int) else list(resolution)
+        box = torch.stack(corners)
+        each = list(resolution) if isinstance(resolution, Sequence) else [resolution] * 3
         self.resolution = [
             integer_at_least(1, "resolution", cells, "128 is the usual number.") for cells in each
         ]
