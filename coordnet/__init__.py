@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from .grids import pixel_centres
     from .metrics import mse, psnr, rmse, snr, ssim
     from .networks import MLP, Network
-    from .rendering import render_image
+    from .rendering import OccupancyGrid, PackedSamples, render_image, render_rays
     from .saving import load, save
     from .signals import HarmonicModel, PeriodSearch, choose_k, find_period, fit_harmonics
     from .training import FitConfig, FitResult, NonFiniteLossError, fit, fit_linear
@@ -89,7 +89,7 @@ _WHERE = {
     "grids": ("pixel_centres",),
     "metrics": ("mse", "psnr", "rmse", "snr", "ssim"),
     "networks": ("MLP", "Network"),
-    "rendering": ("render_image",),
+    "rendering": ("OccupancyGrid", "PackedSamples", "render_image", "render_rays"),
     "saving": ("load", "save"),
     "signals": ("HarmonicModel", "PeriodSearch", "choose_k", "find_period", "fit_harmonics"),
     "training": ("FitConfig", "FitResult", "NonFiniteLossError", "fit", "fit_linear"),
@@ -115,6 +115,8 @@ __all__ = [
     "Network",
     "NonFiniteLossError",
     "Normalized",
+    "OccupancyGrid",
+    "PackedSamples",
     "PeriodSearch",
     "Polynomial",
     "Scene",
@@ -136,6 +138,7 @@ __all__ = [
     "read_scene",
     "read_table",
     "render_image",
+    "render_rays",
     "rmse",
     "save",
     "snr",

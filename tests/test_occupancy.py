@@ -435,6 +435,7 @@ def test_what_cannot_be_marched_or_looked_at_is_refused(rays):
         (lambda: grid.march(origins[0], directions[0]), r"shape \(R, 3\)"),
         (lambda: grid.march(origins, directions[:4]), r"shape \(R, 3\)"),
         (lambda: grid.march(origins, directions, -1.0), "step_size must be"),
+        (lambda: grid.march(origins, directions, near=origins), "near must be a number"),
         (lambda: grid.march(origins, directions, 1e-7), "at most 1,048,576 steps"),
         (lambda: grid.march(origins, directions, cone_angle=1.0), "cone_angle"),
         (lambda: grid.march(origins, directions, max_samples=0), "capacity must be"),

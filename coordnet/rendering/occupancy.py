@@ -273,6 +273,13 @@ class OccupancyGrid(ExactConstants):
                 f"shapes {tuple(origins.shape)} and {tuple(directions.shape)}",
                 "Flatten the rays.",
             )
+        for name, bound in (("near", near), ("far", far)):
+            if isinstance(bound, Tensor) and bound.shape not in ((), (len(origins),)):
+                refuse(
+                    f"{name} must be a number or have shape ({len(origins)},)",
+                    f"shape {tuple(bound.shape)}",
+                    "Pass one distance per ray.",
+                )
         step = self.step_size
         if step_size is not None:
             step = positive_number("step_size", step_size, "Pass a length in space.")
