@@ -49,11 +49,11 @@ def test_one_period_is_exact_in_the_model(fit, data):
 
 def test_the_wave_with_its_figures(fit, data, real_figures, opened):
     fit(data / "wave.csv", "--period", "6.283185307179586")
-    for name in ("comparison.png", "curve.png"):
+    for name in ("comparison.png", "curve.png", "folded.png"):
         assert min(opened(f"run/{name}").size) > 100
     assert {p.name for p in Path("run").iterdir()} == {
         *("model.safetensors", "reconstruction.csv", "comparison.png", "curve.png"),
-        "report.json",
+        *("report.json", "folded.png", "harmonics.csv"),
     }
 
 

@@ -83,6 +83,6 @@ def test_choices_follow_the_tables():
     choices = next(a for a in parser()._actions if a.dest == "command").choices
     actions = {action.dest: action for action in choices["fit"]._actions}
     assert actions["encoding"].choices == list(ENCODINGS)
-    assert actions["network"].choices == list(NETWORKS)
+    assert actions["network"].choices == [*NETWORKS, "linear"]
     assert tuple(actions["optimizer"].choices) == OPTIMIZERS
     assert tuple(actions["precision"].choices) == PRECISIONS
