@@ -132,7 +132,7 @@ def show(rows: Sequence[dict[str, Any]]) -> None:
 def bench(options: argparse.Namespace) -> None:
     """Fit with every preset, budget and seed; write what came out."""
     device = chosen_device(options)
-    seconds: list[float | None] = [None]
+    seconds: Sequence[float | None] = [None]
     if not options.quick or options.seconds:
         seconds = sorted(set(options.seconds or [60.0]))
     for each in seconds:
