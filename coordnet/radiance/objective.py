@@ -71,7 +71,6 @@ class RadianceObjective(Objective):
         if background is not None:
             self.background = torch.tensor(background, dtype=torch.float32, device=device)
         self.generator = torch.Generator(device).manual_seed(config.seed)
-        self.chosen = torch.Generator().manual_seed(config.seed)
         self.samples_per_ray: float | None = None
         self.rays_taken, self.started = 0, time.perf_counter()
 

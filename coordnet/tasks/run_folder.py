@@ -30,7 +30,6 @@ _OUTPUTS = (
     "reconstruction.*",
     "comparison.png",
     "curve.png",
-    "curve.csv",
     "harmonics.csv",
     "folded.png",
     "periodogram.png",

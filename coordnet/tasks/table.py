@@ -180,7 +180,9 @@ class TableTask(SampledTask):
         """Write reconstruction.csv and comparison.png; return weighted metrics, if any."""
         title = readable(self.path.name)
         fitted = write_table_outputs(folder, field, self.table, self.periods, title)
-        write_harmonics(folder, field, self.table, self.choices, self.linear, self.trend, title)
+        write_harmonics(
+            folder, field, self.table, fitted, self.choices, self.linear, self.trend, title
+        )
         return self._weighted(fitted)
 
     def _weighted(self, fitted: np.ndarray) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""What harmonics tell of a fitted table: amplitudes and phases, slopes, the folded data."""
+"""What harmonics tell of a fitted table: amplitudes and phases, the folded data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from ..training import FitConfig, FitResult
 from .options import FitOptions
 from .run_folder import RunFolder
 from .table_choices import Choices
-from .table_outputs import values_at
 
 __all__ = ["fit_exactly", "linear_result", "write_harmonics"]
 
@@ -68,6 +67,7 @@ def write_harmonics(
     folder: RunFolder,
     field: Field,
     table: Table,
+    fitted: np.ndarray,
     choices: Choices,
     linear: HarmonicModel | None,
     trend: bool,
@@ -79,6 +79,7 @@ def write_harmonics(
         folder: the run folder.
         field: the fitted field.
         table: what was fitted.
+        fitted: the field's values at the table's positions.
         choices: the periods, and how they were found.
         linear: the closed-form model, where there is one.
         trend: whether the field also drifts.
@@ -91,7 +92,7 @@ def write_harmonics(
             folder.file("folded.png"),
             table.x,
             table.y,
-            values_at(field, table.x),
+            fitted,
             choices.periods,
             names=(label, *table.y_names),
             title=title,
