@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import refuse
-from .arguments import fit_parser
+from .fit_arguments import fit_parser
 
 if TYPE_CHECKING:
     from ..tasks import FitOptions
