@@ -1,0 +1,175 @@
+"""Checkpoints from Python: fits that go on as if they had never been stopped."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+import coordnet as cn
+from coordnet.training import Checkpoint, Objective, minimise
+from coordnet.training.checkpoint_file import read_checkpoint
+from coordnet.training.samples import Shuffler
+
+X = torch.linspace(0, 2 * math.pi, 257)[:-1, None]
+Y = torch.sign(torch.sin(X))
+
+
+def small_field(seed=0, encoding=None):
+    encoding = encoding or cn.FourierFeatures(k=4)
+    return cn.Field(encoding, cn.MLP(encoding.out_dim, 1, 16, 2, seed=seed))
+
+
+def settings(steps, **more):
+    return cn.FitConfig(steps=steps, batch_size=48, device="cpu", evaluate=False, **more)
+
+
+def same(one, other):
+    return all(
+        torch.equal(a, b)
+        for a, b in zip(one.state_dict().values(), other.state_dict().values(), strict=True)
+    )
+
+
+def stop_after(calls):
+    """Return what says that a fit is to stop, when it has been asked so often."""
+    left = iter([False] * calls)
+    return lambda: next(left, True)
+
+
+@pytest.mark.parametrize("optimizer", ["muon", "adam"])
+@pytest.mark.parametrize("precision", ["float32", "bf16"])
+@pytest.mark.parametrize("grid", [False, True])
+def test_a_fit_goes_on_bit_for_bit(tmp_path, optimizer, precision, grid):
+    # 21 steps are three and a half epochs: the place in the shuffled one matters
+    config = settings(60, optimizer=optimizer, precision=precision)
+
+    def field():
+        build = cn.HashGrid(1, num_levels=3, log2_hashmap_size=8, max_resolution=64, seed=0)
+        return small_field(encoding=build if grid else None)
+
+    whole = field()
+    expected = cn.fit(whole, X, Y, config)
+    path = tmp_path / "fit.checkpoint"
+    first = cn.fit(field(), X, Y, config, stop=stop_after(21), checkpoint=Checkpoint(path, 500))
+    assert first.stop_reason == "stopped"
+    assert 0 < first.steps < 60
+    with read_checkpoint(path) as file:
+        assert file.whole("step") == first.steps
+        assert file.about["precision"] == precision
+    # nothing of the new field's start may matter
+    second = small_field(seed=1, encoding=field().encoding)
+    found = cn.fit(second, X, Y, config, checkpoint=Checkpoint(path, 500, resume=True))
+    assert found.losses == expected.losses
+    assert found.steps == expected.steps == 60
+    assert same(second, whole)
+
+
+class Noisy(Objective):
+    """Draws from a generator of its own, which belongs to the state of the fit."""
+
+    precision, peak, block, values = "float32", 2.0, 32, 1
+    device = torch.device("cpu")
+
+    def __init__(self):
+        torch.manual_seed(0)
+        hidden = (nn.Linear(8, 8), nn.BatchNorm1d(8), nn.GELU())
+        self.module = nn.Sequential(cn.FourierFeatures(k=4), *hidden, nn.Linear(8, 1))
+        self.generator = torch.Generator().manual_seed(3)
+
+    def __len__(self):
+        return len(X)
+
+    def losses(self, which, rows):
+        noise = torch.rand(X[which].shape, generator=self.generator)
+        square = (self.module(X[which]) - Y[which] + noise).square().sum() / rows
+        return square, square.detach()
+
+    def evaluate(self):
+        return 0.0, 0.0
+
+    def state_dict(self):
+        return {"generator": self.generator.get_state()}
+
+    def load_state_dict(self, state):
+        self.generator.set_state(state["generator"])
+
+
+def test_an_objective_with_a_state_of_its_own_goes_on_too(tmp_path):
+    whole, first, second = Noisy(), Noisy(), Noisy()
+    expected = minimise(whole, settings(40))
+    path = tmp_path / "own.checkpoint"
+    minimise(first, settings(40), stop=stop_after(13), checkpoint=Checkpoint(path))
+    found = minimise(second, settings(40), checkpoint=Checkpoint(path, resume=True))
+    assert found.losses == expected.losses
+    assert same(second.module, whole.module)  # the running means of the normalisation as well
+
+
+def test_the_state_of_another_objective_is_refused(tmp_path):
+    path = tmp_path / "own.checkpoint"
+    minimise(Noisy(), settings(20), stop=stop_after(5), checkpoint=Checkpoint(path))
+    stateless = Noisy()
+    stateless.load_state_dict = lambda state: Objective.load_state_dict(stateless, state)
+    with pytest.raises(cn.InputError, match="generator is not known here"):
+        minimise(stateless, settings(20), checkpoint=Checkpoint(path, resume=True))
+
+
+@pytest.mark.parametrize("taken", [0, 1, 3, 5, 17])
+def test_a_shuffler_goes_on_where_it_stood(taken):
+    def shuffler():
+        return Shuffler(100, 24, torch.Generator().manual_seed(2))
+
+    one, other = shuffler(), shuffler()
+    for _ in range(taken):
+        next(one)
+    other.load_state_dict(one.state_dict())
+    for _ in range(12):
+        assert torch.equal(next(one), next(other))
+
+
+def test_where_and_when_it_is_written(tmp_path):
+    path = tmp_path / "a.checkpoint"
+    keep = Checkpoint(path, 20, about={"of": "a test"})
+    said = []
+    cn.fit(small_field(), X, Y, settings(50), checkpoint=keep, say=said.append)
+    with read_checkpoint(path) as file:
+        assert file.whole("step") == 50  # after 20 and 40, and at the end
+        assert file.about["about"] == {"of": "a test"}
+    assert sum("checkpoint at step 20" in sentence for sentence in said) == 1
+    cn.fit(small_field(), X, Y, settings(50), checkpoint=Checkpoint(tmp_path / "n", "never"))
+    assert not (tmp_path / "n").exists()
+    with pytest.raises(cn.InputError, match="resume=True"):
+        Checkpoint(path)
+    assert Checkpoint(path, resume=True).found
+    assert not Checkpoint(path, overwrite=True).found
+
+
+def test_a_save_that_fails_is_a_warning_and_the_fit_goes_on(tmp_path):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    keep = Checkpoint(folder / "a.checkpoint", 10)
+    folder.rmdir()
+    whole = cn.fit(small_field(), X, Y, settings(30))
+    with pytest.warns(RuntimeWarning, match=r"could not be written.*there is none yet"):
+        found = cn.fit(small_field(), X, Y, settings(30), checkpoint=keep)
+    assert found.losses == whole.losses
+
+
+def test_what_a_fit_cannot_go_on_from(tmp_path):
+    path = tmp_path / "a.checkpoint"
+    cn.fit(small_field(), X, Y, settings(20), checkpoint=Checkpoint(path, 10))
+
+    def go_on(field, x, y, config):
+        return cn.fit(field, x, y, config, checkpoint=Checkpoint(path, resume=True))
+
+    with pytest.raises(cn.InputError, match=r"learning_rate=0.5, not"):
+        go_on(small_field(), X, Y, settings(40, learning_rate=0.5))
+    with pytest.raises(cn.InputError, match="samples=256, not 255"):
+        go_on(small_field(), X[1:], Y[1:], settings(40))
+    with pytest.raises(cn.InputError, match="shape"):
+        go_on(small_field(encoding=cn.FourierFeatures(k=5)), X, Y, settings(40))
+    with pytest.raises(cn.InputError, match="steps=15 after 20 steps"):
+        go_on(small_field(), X, Y, settings(15))
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(cn.InputError, match="safetensors"):
+        go_on(small_field(), X, Y, settings(40))
