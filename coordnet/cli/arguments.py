@@ -126,6 +126,9 @@ def _add_predict(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     predict.add_argument("--x", help="the column of times (default: named as the fitted one)")
     add_unit(predict, "the unit of times that are numbers, where it is not the run's")
+    predict.add_argument(
+        "--derivative", action="store_true", help="add the slopes too, per unit of time"
+    )
     predict.add_argument("--overwrite", action="store_true", help="replace an existing file")
     add_runtime(predict)
 
@@ -141,6 +144,7 @@ def _add_evaluate(commands: argparse._SubParsersAction[Parser]) -> None:
     evaluate.add_argument(
         "--page", type=whole(0), help="page or frame of a file with several, from 0"
     )
+    add_unit(evaluate, "tables: the unit of positions that are numbers, where it is not the run's")
     evaluate.add_argument("--json", action="store_true", help="print JSON")
     add_runtime(evaluate)
 

@@ -85,7 +85,8 @@ def add_fit(commands: argparse._SubParsersAction[Parser]) -> Parser:
     group.add_argument(
         "--encoding",
         choices=list(ENCODINGS),
-        help="default: hashgrid for pictures, harmonic with --period, else gaussian",
+        help="default: hashgrid for pictures; tables: harmonics that fall like 1/j with --period "
+        "(harmonic: all of one size), else gaussian",
     )
     group.add_argument(
         "--k",

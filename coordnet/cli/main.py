@@ -189,6 +189,7 @@ def _predict(options: argparse.Namespace) -> int:
         sys.stdout if to_stdout else options.output,
         x=options.x,
         unit=options.unit,
+        derivative=options.derivative,
         device=options.device,
         overwrite=options.overwrite,
         say=say,
@@ -202,7 +203,9 @@ def _evaluate(options: argparse.Namespace) -> int:
     from ..files import json_values
     from ..tasks import evaluate_run
 
-    found = evaluate_run(options.run, options.input, device=options.device, page=options.page)
+    found = evaluate_run(
+        options.run, options.input, device=options.device, page=options.page, unit=options.unit
+    )
     if options.json:
         print(json.dumps(json_values(found)))
         return 0

@@ -132,7 +132,8 @@ def _blocks(function: Any, x: Any) -> Iterator[Tensor]:
         refuse("x must have one or two axes", f"shape {tuple(positions.shape)}", "Pass (n, d).")
     home, width = torch.device("cpu"), 64
     if isinstance(function, Field):
-        home, width = function.value_mean.device, function.encoding.out_dim
+        own, width = function.value_mean.device, function.encoding.out_dim
+        home = own if supports_float64(own) else home  # the field moves its features itself
     elif isinstance(function, nn.Module):
         home = next((each.device for each in function.parameters()), home)
         if not supports_float64(home):

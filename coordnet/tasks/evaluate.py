@@ -20,6 +20,7 @@ def evaluate_run(
     *,
     device: str = "auto",
     page: int | None = None,
+    unit: str | None = None,
 ) -> dict[str, Any]:
     """Return PSNR, RMSE, peak and number of samples of a run at the samples of a file.
 
@@ -30,6 +31,7 @@ def evaluate_run(
         path: a file of the kind that the run was fitted to.
         device: "auto" or a torch device.
         page: the page of a picture file with several.
+        unit: the unit of a table's positions that are numbers, where it is not the run's.
 
     Raises:
         InputError: no such run, or a file that does not fit it.
@@ -38,5 +40,5 @@ def evaluate_run(
     field, settings = open_model(run, chosen)
     kind: Any = task_of_run(field, settings)
     about = settings["input"]
-    task = kind.for_run(path, about, FitOptions(page=page))
+    task = kind.for_run(path, about, FitOptions(page=page, unit=unit))
     return {**task.evaluate(field, about), "device": chosen, "notes": task.notes}

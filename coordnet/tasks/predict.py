@@ -16,6 +16,7 @@ from ..datasets.header import find_column
 from ..datasets.positions import PositionReader, positions_on
 from ..errors import refuse
 from ..files import atomic
+from ..signals import derivative as slopes
 from ..training import choose_device
 from .render import check_output, task_of_run
 from .run_folder import open_model, writing
@@ -35,6 +36,7 @@ def predict_run(
     *,
     x: str | None = None,
     unit: str | None = None,
+    derivative: bool = False,
     device: str = "auto",
     overwrite: bool = False,
     say: Say = print,
@@ -47,7 +49,8 @@ def predict_run(
 
     The output holds every row of the file, its cells as they stand there, in the file's own
     delimiter and decimal sign (tabs where it has blanks; a header where it has none), and behind
-    them a column ``NAME fit`` for each value. A row without a time keeps empty cells there.
+    them a column ``NAME fit`` for each value, then, if asked for, ``NAME slope``. A row without a
+    time keeps empty cells there.
 
     Args:
         run: the run folder, or its model file.
@@ -57,12 +60,15 @@ def predict_run(
         x: the column of times by name or place; by default the one of the fitted table's name, or
             the only one of a file without a header.
         unit: the unit of times that are numbers, where it is not the run's.
+        derivative: whether to add the slopes, by automatic differentiation, in the values' unit
+            per unit of the run's axis; those of a network of ReLUs jump where it bends.
         device: "auto" or a torch device.
         overwrite: whether an existing file may be replaced.
         say: takes sentences for the console.
 
     Returns:
-        float64 (N, D), a row for each of the times, NaN where a time is missing.
+        float64 (N, D), a row for each of the times, NaN where a time is missing; with the slopes
+        (N, 2 D), behind the values.
 
     Raises:
         InputError: no such run, or one of another kind; a file without that column, or that
@@ -83,21 +89,32 @@ def predict_run(
     if field.out_dim != len(about.y_names):
         got = f"{field.out_dim} values"
         refuse(f"the run must give {len(about.y_names)} values", got, "Fit again.")
+
+    def predicted(at: np.ndarray) -> np.ndarray:
+        if not len(at):
+            return np.empty((0, (1 + derivative) * field.out_dim))
+        values = values_at(field, at)
+        return np.concatenate([values, slopes(field, at)], 1) if derivative else values
+
     if not isinstance(times, (str, os.PathLike)):
         if output is not None:
             refuse("an output takes a file of times", "an array", "Pass output=None.")
-        at = positions_on(about.time, times, unit)
-        return values_at(field, at) if len(at) else np.empty((0, field.out_dim))
+        return predicted(positions_on(about.time, times, unit))
 
     text, at, missing, decimal = _read_times(Path(times), about, x, unit, say)
-    values = np.full((len(missing), field.out_dim), np.nan)
+    found_values = predicted(at)
+    values = np.full((len(missing), found_values.shape[1]), np.nan)
+    values[~missing] = found_values
     if len(at):
-        values[~missing] = values_at(field, at)
         _say_beyond(at, about, say)
+        if derivative:
+            say(f"note: slopes are per {about.time.unit or 'unit of ' + about.x_name}")
     if missing.any():
         say(f"note: {plural(int(missing.sum()), 'row')} without a time, left empty")
     if output is not None:
-        names = _distinct(text.names, [f"{name} fit" for name in about.y_names])
+        kinds = ("fit", "slope") if derivative else ("fit",)
+        more = [f"{name} {kind}" for kind in kinds for name in about.y_names]
+        names = _distinct(text.names, more)
         lines = _lines(text, names, values, decimal)
         if isinstance(output, Path):
             with writing(output), atomic(output) as file:

@@ -77,6 +77,9 @@ def test_a_file_of_another_year_is_evaluated_on_the_runs_axis(run, fit, refused)
     refused("evaluate", "run", "utc.csv", words=["no offset", "2010-01-01T00:00Z"])
     dated("numbers.csv", ["7"], v=[1.0])
     refused("evaluate", "run", "numbers.csv", words=["must be dates"])
+    dated("minutes.csv", (t * 60).tolist(), v=np.sin(t * np.pi / 12))
+    found = json.loads(run("evaluate", "run", "minutes.csv", "--json", "--unit", "min").out)
+    assert found["rmse"] == pytest.approx(report["metrics"]["rmse"], rel=1e-4)
 
 
 def test_offsets_are_utc_across_the_change_of_clocks(fit):

@@ -306,3 +306,21 @@ def test_in_a_process_of_its_own(process, runs, tmp_path):
     assert done.returncode == 0
     assert done.stderr == "note: 1 row without a time, left empty\n"
     assert [line[:3] for line in done.stdout.splitlines()] == ["tim", "1,a", ",b,"]
+
+
+def test_slopes_are_those_of_the_fit(run, runs):
+    Path("times.csv").write_text("time\n2.3\n\n5.1\n")
+    found = run("predict", runs / "hours", "times.csv", "--derivative")
+    assert found.status == 0
+    assert "slopes are per h" in found.err
+    head, *rows = cells(found.out)
+    assert head == ["time", "a fit", "b fit", "a slope", "b slope"]
+    shown = np.array([[float(c) for c in row] for row in rows])
+    with torch.no_grad():  # central differences of the same field in float64
+        field = cn.load(runs / "hours" / "model.safetensors").double()
+        at = torch.tensor([[2.3], [5.1]], dtype=torch.float64)
+        slope = (field(at + 1e-5) - field(at - 1e-5)) / 2e-5
+    np.testing.assert_allclose(shown[:, 3:], slope.numpy(), rtol=1e-3, atol=1e-4)
+    both = predict_run(runs / "hours", [2.3, 5.1], derivative=True, say=silent)
+    assert both.tolist() == shown[:, 1:].tolist()
+    assert predict_run(runs / "hours", [], derivative=True, say=silent).shape == (0, 4)
