@@ -8,7 +8,7 @@ import torch
 
 import coordnet as cn
 from coordnet import plotting
-from coordnet.plotting import curves, pictures, signals
+from coordnet.plotting import curves, folded, pictures, signals
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def figures(monkeypatch):
         save(figure, path)
         found.append(figure)
 
-    for module in (curves, pictures, signals):
+    for module in (curves, folded, pictures, signals):
         monkeypatch.setattr(module, "save_figure", keep)
     return found
 
@@ -105,12 +105,12 @@ def test_signal_is_drawn_in_order(tmp_path, figures):
     )
     figure = figures[0]
     assert len(figure.axes) == 2 * (2 + 2)
-    main, rest, folded, _ = figure.axes[:4]
+    main, rest, beside, _ = figure.axes[:4]
     for line in main.lines:
         assert (np.diff(line.get_xdata()) >= 0).all()
     assert len(main.lines[0].get_xdata()) == 101
     np.testing.assert_allclose(rest.lines[0].get_ydata(), 0.25)
-    phase = folded.lines[1].get_xdata()
+    phase = beside.lines[1].get_xdata()
     back = np.flatnonzero(np.diff(phase) < 0)
     assert back.size == 0  # NaN breaks the line at each wrap
     assert np.isnan(phase).sum() == 15
@@ -128,6 +128,41 @@ def test_signal_of_a_year_and_of_one_sample(tmp_path, figures):
     assert len(curve.get_xdata()) <= 20_000
     assert curve.get_ydata().max() == wave.max()  # thinning keeps the peaks
     plotting.save_signal(tmp_path / "o.png", [1.0], [2.0], [1.0], [2.0], names="xy")
+
+
+def test_dates_along_the_axis(tmp_path, figures):
+    hours = np.linspace(0, 8760, 100)
+    days = cn.datasets.TimeAxis("h", "2010-01-01T00:00:00").days
+    for scale, dated in ((1.0, True), (1e-7, False), (1e4, False)):  # a year, a second, 10^4 years
+        x = scale * hours
+        calendar = ("time", days)
+        plotting.save_signal(
+            tmp_path / "d.png", x, x, x, x, names=("h", "y"), periods=[24.0], calendar=calendar
+        )
+        main, rest, beside = figures[-1].axes
+        at = main.lines[0].get_xdata()
+        np.testing.assert_allclose(at, days(x) if dated else x, rtol=1e-15)
+        assert rest.get_xlabel() == ("time" if dated else "h")
+        assert beside.get_xlabel() == "h mod 24"
+        shown = [tick.get_text() for tick in rest.get_xticklabels()]
+        assert ("Jul" in shown) == dated
+
+
+def test_folded_data_are_shown_above_a_level(tmp_path, figures):
+    x = np.arange(0, 100, 0.25)
+    wave = np.stack([np.sin(x), np.cos(2 * x)], 1)
+    level = (0.5 * x)[:, None]
+    plotting.save_folded(
+        tmp_path / "f.png", x, wave + level + 0.1, wave + level, [math.tau], levels=[level],
+        names=("h", "a", "b"),
+    )  # fmt: skip
+    for i, axes in enumerate(figures[0].axes):
+        samples, fit = axes.lines
+        np.testing.assert_allclose(samples.get_xdata(), np.mod(x, math.tau))
+        np.testing.assert_allclose(samples.get_ydata(), wave[:, i] + 0.1, atol=1e-12)
+        assert (np.diff(fit.get_xdata()) >= 0).all()
+        assert fit.get_linestyle() == "-"  # one value for a phase, without the level
+        assert axes.get_ylabel() == f"{'ab'[i]} less its mean over a period"
 
 
 def test_figures_without_a_display_or_pyplot(tmp_path):

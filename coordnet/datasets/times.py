@@ -96,6 +96,18 @@ class TimeAxis:
         counts = ((d - start.day) * DAY + (n - start.nanosecond) for d, n in pairs)
         return np.fromiter((count / unit for count in counts), np.float64, len(stamps))
 
+    def days(self, x: np.ndarray) -> np.ndarray:
+        """Return numbers of this axis as days since 1970-01-01, for the dates of a figure.
+
+        Args:
+            x: positions of any shape.
+
+        Raises:
+            InputError: an axis without an origin.
+        """
+        start = self.start
+        return x * (UNITS[str(self.unit)] / DAY) + (start.day + start.nanosecond / DAY)
+
     def texts(self, x: np.ndarray) -> list[str]:
         """Return numbers of this axis as dates, the shortest that give the same number again.
 

@@ -25,6 +25,7 @@ __all__ = [
     "as_array",
     "check_ending",
     "decibels",
+    "mark_dates",
     "mean",
     "new_figure",
     "save_figure",
@@ -77,6 +78,15 @@ def tidy(axes: Axes, x: str = "", y: str = "", title: str = "") -> None:
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
+
+
+def mark_dates(axes: Axes) -> None:
+    """Write the numbers along the x axis, days since 1970-01-01, as dates."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    locator = AutoDateLocator()
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
 
 
 def check_ending(path: PathLike) -> str:

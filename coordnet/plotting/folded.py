@@ -22,13 +22,15 @@ def save_folded(
     fit: Any,
     periods: Sequence[float],
     *,
+    levels: Sequence[Any] | None = None,
     names: Sequence[str] = (),
     title: str = "",
 ) -> None:
     """Write a figure of samples and fit against the phase of each period.
 
     With several periods, or a trend, the fit at one phase takes several values: it is drawn as
-    points too. Beyond 20,000 samples every n-th is drawn.
+    points too, and what is left of both above a level can be shown in place of their values.
+    Beyond 20,000 samples every n-th is drawn.
 
     Args:
         path: the file to write: PNG, PDF or SVG.
@@ -36,6 +38,8 @@ def save_folded(
         y: values ``(N, D)``.
         fit: fitted values ``(N, D)``.
         periods: one or several, in the unit of ``x``.
+        levels: for each period ``(N, D)``, what is subtracted from samples and fit, such as the
+            mean of the fit over one period around each sample.
         names: of the positions, then of the columns.
         title: a line above the panels.
     """
@@ -51,24 +55,33 @@ def save_folded(
         refuse("folding needs a period", "none", "Pass periods=[24.0], say.")
     step = -(-len(at) // _MOST_POINTS)
     at, values, fitted = at[::step], values[::step], fitted[::step]
+    below = (
+        [np.zeros(1)] * len(periods) if levels is None else [as_array(e)[::step] for e in levels]
+    )
     rows, columns = values.shape[1], len(periods)
     figure = new_figure(max(6.0, 4.6 * columns), 2.6 * rows + 0.8, title)
     grid = figure.subplots(rows, columns, squeeze=False)
     labels = [*names, *[""] * (rows + 1 - len(names))]
+    if levels is not None:
+        labels[1:] = [f"{name} less its mean over a period".strip() for name in labels[1:]]
     for j, period in enumerate(periods):
         phase = np.mod(at, period)
-        order = np.argsort(phase, kind="stable")
+        # equal phases in any order but that of time, along which the fit is smooth
+        order = np.lexsort((np.random.default_rng(0).permutation(len(phase)), phase))
+        samples, curve = values - below[j], fitted - below[j]
         for i in range(rows):
             axes = grid[i, j]
-            axes.plot(phase, values[:, i], ".", color=COLOURS[0], markersize=2.5, alpha=0.5)
-            jump = np.abs(np.diff(fitted[order, i])).mean() if len(order) > 1 else 0.0
-            single = jump < 0.02 * (np.ptp(fitted[:, i]) or 1.0)
+            axes.plot(phase, samples[:, i], ".", color=COLOURS[0], markersize=2.5, alpha=0.5)
+            jump = np.abs(np.diff(curve[order, i])).mean() if len(order) > 1 else 0.0
+            single = jump < 0.02 * (np.ptp(curve[:, i]) or 1.0)
             style = "-" if single else "."
-            axes.plot(phase[order], fitted[order, i], style, color=COLOURS[1], markersize=2.5,
+            axes.plot(phase[order], curve[order, i], style, color=COLOURS[1], markersize=2.5,
                       linewidth=1.5)  # fmt: skip
             axes.set_xlim(0, period)
             tidy(axes, x=f"{labels[0]} modulo {period:.6g}".strip(), y=labels[i + 1])
-    grid[0, 0].legend(["samples", "fit"], fontsize=8, loc="best")
+    legend = grid[0, 0].legend(["samples", "fit"], fontsize=8, loc="best")
+    for handle in legend.get_lines():
+        handle.set(alpha=1.0, markersize=5.0)
     save_figure(figure, path)
 
 
@@ -87,10 +100,12 @@ def save_k_curve(
         path: the file to write: PNG, PDF or SVG.
         k: ``(K,)``, numbers of harmonics.
         error: ``(K,)``.
-        standard_error: ``(K,)``, of the errors.
+        standard_error: ``(K,)``, of the errors' differences to the least.
         chosen: the k that was taken.
         title: a line above.
     """
+    from matplotlib.ticker import MaxNLocator
+
     check_ending(path)
     at, height, spread = (as_array(each).astype(np.float64) for each in (k, error, standard_error))
     figure = new_figure(6.5, 3.8, title)
@@ -102,6 +117,7 @@ def save_k_curve(
     good = height[np.isfinite(height)]
     if len(good) and good.max() > 30 * good.min() > 0:
         axes.set_yscale("log")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     tidy(axes, x="harmonics k", y="RMSE on held-out blocks")
     save_figure(figure, path)
 
@@ -125,6 +141,8 @@ def save_periodogram(
         unit: of the positions.
         title: a line above.
     """
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
     check_ending(path)
     at, height = (as_array(each).astype(np.float64) for each in (frequency, power))
     figure = new_figure(8.0, 3.8, title)
@@ -140,6 +158,9 @@ def save_periodogram(
         axes.axvline(period, color=colour, linewidth=1.4 if i == 0 else 0.8, label=label,
                      linestyle="-" if i == 0 else ":")  # fmt: skip
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_ylim(0, None)
     if len(candidates):
         axes.legend(fontsize=9)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from .figures import (
     PathLike,
     as_array,
     check_ending,
+    mark_dates,
     mean,
     new_figure,
     save_figure,
@@ -30,6 +31,7 @@ __all__ = ["save_signal"]
 _MOST_ROWS = 12
 _MOST_DOTS = 100_000
 _MOST_VERTICES = 20_000
+_FIRST_DAY, _LAST_DAY = -719_000, 2_932_000  # within the years 1 to 9999
 
 
 def save_signal(
@@ -43,6 +45,7 @@ def save_signal(
     periods: Sequence[float] = (),
     title: str = "",
     fitted: Any = None,
+    calendar: tuple[str, Callable[[np.ndarray], np.ndarray]] | None = None,
 ) -> None:
     """Write a figure of samples, the curve fitted to them, and the residuals below.
 
@@ -60,6 +63,8 @@ def save_signal(
         title: a line above the panels.
         fitted: ``(N,)`` or ``(N, D)`` values of the curve at x, for the residuals; where None
             they are interpolated in the curve.
+        calendar: for an axis of dates, its name, and what turns positions into days since
+            1970-01-01; spans below ten seconds, and dates beyond the years 1 to 9999, stay numbers.
     """
     check_ending(path)
     at, samples = _sorted(x, y)
@@ -78,6 +83,12 @@ def save_signal(
     rows = min(dims, _MOST_ROWS)
     if rows < dims:
         title = f"{title} (the first {rows} of {dims} values)".strip()
+    limits = np.array(span(np.concatenate([at, fine])))
+    along, along_fine, name_x = at, fine, names[0]
+    dated = calendar is not None and _can_be_dates(calendar[1](limits))
+    if calendar is not None and dated:
+        name_x, days = calendar
+        along, along_fine, limits = days(at), days(fine), days(limits)
     figure = new_figure(8.0 + 3.4 * len(periods), 0.4 + 3.6 * rows, title)
     grid = figure.add_gridspec(
         2 * rows,
@@ -89,16 +100,18 @@ def save_signal(
         name = names[1 + row]
         main = figure.add_subplot(grid[2 * row, 0])
         rest = figure.add_subplot(grid[2 * row + 1, 0], sharex=main)
-        _dots(main, at, samples[:, row], "samples")
-        _line(main, fine, curve[:, row], label="fit")
+        _dots(main, along, samples[:, row], "samples")
+        _line(main, along_fine, curve[:, row], label="fit")
         residual = samples[:, row] - guess[:, row]
-        _dots(rest, at, residual)
+        _dots(rest, along, residual)
         rest.axhline(0.0, color=COLOURS[1], linewidth=0.9)
         tidy(main, y=name)
-        tidy(rest, x=names[0], y="residual")
+        tidy(rest, x=name_x, y="residual")
         main.tick_params(labelbottom=False)
         main.margins(y=0.16)
-        main.set_xlim(*span(np.concatenate([at, fine])))
+        main.set_xlim(*limits)
+        if dated:
+            mark_dates(rest)
         root = math.sqrt(mean(residual**2))
         main.set_title(f"RMSE {root:.3g}", fontsize=9.5, loc="right")
         legend = main.legend(loc="upper left", ncols=2, fontsize=8.5, framealpha=0.85)
@@ -112,6 +125,12 @@ def save_signal(
             tidy(folded, x=f"{names[0]} mod {period:.6g}")
             folded.set_title("folded", fontsize=9.5, loc="right")
     save_figure(figure, path)
+
+
+def _can_be_dates(days: np.ndarray) -> bool:
+    """Whether matplotlib can write dates from one to the other."""
+    first, last = days.tolist()
+    return first > _FIRST_DAY and last < _LAST_DAY and last - first > 10 / 86_400
 
 
 def _sorted(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -31,7 +31,8 @@ class ChoiceOfK:
         candidates: ``(K,)``, every k that was tried.
         error: ``(K,)``, root mean square errors on held-out blocks, in the values' unit (in
             standard deviations, where there are several columns).
-        standard_error: ``(K,)``, of the errors, from their scatter over the folds.
+        standard_error: ``(K,)``, of the errors' differences to the least one, from their scatter
+            over the folds; folds differ in their noise, which cancels in the differences.
         limit: the largest k that samples on a grid can tell apart, or None.
     """
 
@@ -116,16 +117,12 @@ def choose_k(
             errors[f, i] = square.mean(1).sum()
     share = errors / sizes[:, None]
     mean = errors.sum(0) / sizes.sum()
-    with np.errstate(invalid="ignore"):
-        scatter = share.std(0, ddof=1) / math.sqrt(number)
     best = int(np.argmin(mean))
-    # the smallest k that is not clearly worse: paired by fold, since folds differ in their noise
-    chosen = best
-    for i in range(best):
-        excess = share[:, i] - share[:, best]
-        if excess.mean() <= excess.std(ddof=1) / math.sqrt(number):
-            chosen = i
-            break
+    with np.errstate(invalid="ignore"):
+        excess = share - share[:, best : best + 1]
+        scatter = excess.std(0, ddof=1) / math.sqrt(number)
+        close = excess.mean(0)[: best + 1] <= scatter[: best + 1]
+    chosen = int(np.argmax(close))  # the smallest k that is not clearly worse; the best is not
     error = np.sqrt(mean)
     with np.errstate(invalid="ignore", divide="ignore"):
         error_scatter = np.where(error > 0, 0.5 * scatter / error, 0.0)

@@ -14,7 +14,7 @@ from ..field import Field
 from ..files import write_atomic
 from ..metrics import psnr, rmse
 from ..plotting import save_folded, save_k_curve, save_periodogram
-from ..signals import HarmonicModel, Spectrum, fit_harmonics, harmonic_spectrum
+from ..signals import HarmonicModel, Spectrum, evaluate, fit_harmonics, harmonic_spectrum
 from ..training import FitConfig, FitResult
 from .options import FitOptions
 from .run_folder import RunFolder
@@ -23,6 +23,8 @@ from .table_choices import Choices
 __all__ = ["fit_exactly", "linear_result", "write_harmonics"]
 
 _SHOWN = 16
+_SHIFTS = 32
+_MOST_FOLDED = 5000
 
 
 def fit_exactly(table: Table, choices: Choices, k: int, options: FitOptions) -> HarmonicModel:
@@ -88,12 +90,16 @@ def write_harmonics(
     _write_amplitudes(folder, field, table, choices, linear, trend)
     label = table.time.label(table.x_name)
     if choices.periods:
+        mixed = trend or len(choices.periods) > 1
+        step = -(-len(table.x) // _MOST_FOLDED) if mixed else 1
+        x = table.x[::step]
         save_folded(
             folder.file("folded.png"),
-            table.x,
-            table.y,
-            fitted,
+            x,
+            table.y[::step],
+            fitted[::step],
             choices.periods,
+            levels=[_mean_around(field, x, each) for each in choices.periods] if mixed else None,
             names=(label, *table.y_names),
             title=title,
         )
@@ -110,6 +116,13 @@ def write_harmonics(
             folder.file("k.png"), found.candidates, found.error, found.standard_error, found.k,
             title=title,
         )  # fmt: skip
+
+
+def _mean_around(field: Field, x: np.ndarray, period: float) -> np.ndarray:
+    """Return the mean (N, D) of the field over one period around each position (N,)."""
+    shifts = ((np.arange(_SHIFTS) + 0.5) / _SHIFTS - 0.5) * period
+    total = sum(evaluate(field, x + shift) for shift in shifts.tolist())
+    return np.asarray(total) / _SHIFTS
 
 
 def _write_amplitudes(

@@ -63,6 +63,9 @@ def write_table_outputs(
         names=(table.time.label(table.x_name), *table.y_names),
         periods=periods,
         title=title,
+        calendar=(table.x_name + " (UTC)" * table.time.start.aware, table.time.days)
+        if table.time.dated
+        else None,
     )
     return fitted
 

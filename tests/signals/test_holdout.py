@@ -20,7 +20,12 @@ def test_it_finds_the_number_that_was_put_in(k):
     assert found.best >= k
     # the noise alone is left, and what it costs to fit to it
     assert 0.45 < found.error[k - 1] < 0.56
-    assert (found.standard_error > 0).all()
+    rest = found.candidates != found.best
+    assert (found.standard_error[rest] > 0).all()
+    assert found.standard_error[~rest] == 0
+    # the rule, from what is reported: small differences of squares are twice those of roots
+    near = found.error - found.error.min() <= 1.02 * found.standard_error
+    assert found.candidates[near][0] == k
 
 
 def test_noise_gets_one_harmonic():
