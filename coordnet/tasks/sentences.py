@@ -55,8 +55,11 @@ def describe_field(model: nn.Module) -> str:
 
 def _encoding_of(spec: dict[str, Any]) -> str:
     spec = _bare(spec)
-    parts = spec["encodings"] if spec["name"] == "concat" else [spec]
-    return " + ".join(_settings_of(_bare(part)) for part in parts)
+    if spec["name"] == "concat":
+        return " + ".join(_encoding_of(part) for part in spec["encodings"])
+    if spec["name"] == "damped":
+        return f"damped {_encoding_of(spec['encoding'])}"
+    return _settings_of(spec)
 
 
 def _bare(spec: dict[str, Any]) -> dict[str, Any]:

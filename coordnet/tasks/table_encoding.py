@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..datasets import nyquist_harmonic
-from ..encodings import Concat, Encoding, Identity
+from ..encodings import Concat, Damped, Encoding, FourierFeatures, Identity
 from ..errors import refuse
 from .options import FitOptions
 from .task import build_ladder
@@ -25,6 +25,9 @@ def build_encoding(
     name: str, x: np.ndarray, periods: Sequence[float], options: FitOptions
 ) -> Encoding:
     """Build a ladder for each period, or one over the domain where there is none.
+
+    Unless the harmonics were asked for by name, they are damped: where the data have a hole, a
+    network on harmonics of one size fills it with all of them alike.
 
     A trend is the position itself beside the ladders, normalised over the data: behind a network
     of ReLUs it bends wherever that fits and goes on straight beyond the data, with the change of
@@ -67,7 +70,10 @@ def _periodic(name: str, x: np.ndarray, period: float, options: FitOptions) -> E
     defaults = _defaults(name, period, 8.0 / period, len(x), default_harmonics(x, period))
     if options.sigma is not None:
         options = replace(options, sigma=options.sigma / period)
-    return build_ladder(name, 1, options, defaults)
+    ladder = build_ladder(name, 1, options, defaults)
+    if options.encoding is None and isinstance(ladder, FourierFeatures):
+        return Damped(ladder)
+    return ladder
 
 
 def _defaults(name: str, period: float, sigma: float, samples: int, k: int) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Fits of tables from the command line."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,8 @@ def columns(path):
 def test_temperatures_with_two_periods(fit, data):
     found, report = fit(data / "temperatures.csv", "--period", "24", "--period", "8760")
     assert "8,759 rows of temperature over hour" in found.out
-    assert "harmonic(k=8, period=24.0) + harmonic(k=8, period=8760.0) → 32 features" in found.out
+    shown = "damped harmonic(k=8, period=24.0) + damped harmonic(k=8, period=8760.0) → 32 features"
+    assert shown in found.out
     assert "365 periods of 24" in found.out
     about = report["input"]
     assert about["periods"] == [24.0, 8760.0]
@@ -45,6 +47,25 @@ def test_one_period_is_exact_in_the_model(fit, data):
     with torch.no_grad():
         assert torch.equal(field(hours), field(hours + 24 * 300))
         assert not torch.allclose(field(hours), field(hours + 12))
+
+
+def test_a_hole_in_the_data_is_filled_smoothly(fit, run):
+    """By harmonics that fall like 1/j, the default: those of one size all swing through it."""
+    days = np.arange(0, 365.0)
+    phase = 2 * np.pi * days / 365
+    values = 50 - 20 * np.cos(phase - 0.4) + 4 * np.cos(2 * phase + 1)
+    noise = 0.3 * np.random.default_rng(0).normal(size=365)
+    hole = (days > 200) & (days < 235)
+    for name, shown, y in (("s.csv", ~hole, values + noise), ("hole.csv", hole, values)):
+        rows = [f"{d},{v}" for d, v in zip(days[shown].tolist(), y[shown].tolist(), strict=True)]
+        Path(name).write_text("\n".join(["day,v", *rows]) + "\n")
+    error = {}
+    for name, encoding in (("damped", ()), ("plain", ("--encoding", "harmonic"))):
+        steps = ("--steps", "400", "--hidden-dim", "32", "--device", "cpu")
+        fit("s.csv", "--period", "365", *encoding, out=name, tiny=steps)
+        error[name] = json.loads(run("evaluate", name, "hole.csv", "--json").out)["rmse"]
+    assert error["damped"] < 0.5 * error["plain"]
+    assert error["damped"] < 8  # of 44
 
 
 def test_the_wave_with_its_figures(fit, data, real_figures, opened):

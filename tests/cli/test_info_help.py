@@ -53,7 +53,7 @@ def test_a_run_is_described(run, fitted, fitted_table):
     assert first.startswith("table: ")
     assert "periods [1.0]" in first
     assert 'y_names ["a", "b"]' in first
-    assert second.startswith("harmonic(k=3, period=1.0)")
+    assert second.startswith("damped harmonic(k=3, period=1.0)")
 
 
 def test_version(run):
