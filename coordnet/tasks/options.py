@@ -36,6 +36,7 @@ class FitOptions:
         batch_size: samples a step.
         learning_rate: the largest learning rate.
         optimizer: "muon" or "adam".
+        ema: decay of a running mean of the parameters, which the fit ends with.
         seed: seed of the start values, of random frequencies and of the shuffling.
         device: "auto" or a torch device.
         precision: "auto", "float32" or "bf16".
@@ -47,6 +48,7 @@ class FitOptions:
         downscale: how many times smaller a scene's pictures are made.
         background: "white" or "black": what lies behind a scene's pictures where they have alpha,
             for what is written and measured.
+        space: "box" or "unbounded": which part of space a scene fills.
         page: the page of a picture file with several.
         x: column of positions of a table, by name.
         y: columns of values of a table, by name.
@@ -73,6 +75,7 @@ class FitOptions:
     batch_size: int | None = None
     learning_rate: float | None = None
     optimizer: str | None = None
+    ema: float | None = None
     seed: int = 0
     device: str = "auto"
     precision: str = "auto"
@@ -82,6 +85,7 @@ class FitOptions:
     checkpoint_every: str = "auto"
     downscale: int | None = None
     background: str | None = None
+    space: str | None = None
     page: int | None = None
     x: str | None = None
     y: tuple[str, ...] = ()
@@ -106,7 +110,7 @@ class FitOptions:
         steps = self.steps
         if steps is None and self.seconds is None:
             steps = default_steps
-        for name in ("batch_size", "learning_rate", "optimizer"):
+        for name in ("batch_size", "learning_rate", "optimizer", "ema"):
             if getattr(self, name) is not None:
                 settings[name] = getattr(self, name)
         return FitConfig(

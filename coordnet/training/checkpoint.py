@@ -200,6 +200,7 @@ def _state(loop: Loop) -> tuple[dict[str, Tensor], dict[str, Any]]:
         "module": names,
         "good": dict(zip(names, good, strict=True)),
         "optimizer": loop.optimizer.state_dict(),
+        "average": {} if loop.average is None else loop.average.state_dict(),
         "shuffler": loop.shuffler.state_dict(),
         "objective": loop.objective.state_dict(),
         "fit": {
@@ -234,6 +235,8 @@ def _restore(loop: Loop, file: CheckpointFile) -> None:
     loop.good = loop.fresh = loop.snapshot(file.whole("good_step"))
     load_module(loop.module, file)
     loop.optimizer.load_state_dict(file.group("optimizer"))
+    if loop.average is not None:
+        loop.average.load_state_dict(file.group("average"))
     loop.shuffler.load_state_dict(file.group("shuffler"))
     loop.objective.load_state_dict(file.group("objective"))
     loop.objective.block = min(loop.objective.block, file.whole("block", least=1))

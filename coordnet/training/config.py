@@ -37,6 +37,8 @@ class FitConfig:
         optimizer: "muon" (Muon on the hidden matrices, Adam on everything else) or "adam".
         betas: Adam's two decay rates.
         eps: Adam's epsilon.
+        ema: decay of a running mean of the parameters, which the fit ends with, 0.99 say; 0 for
+            none. It pays where the learning rate does not fall to 0.
         seed: seed of the shuffling, below 2^64.
         device: "auto" (CUDA, else MPS, else the CPU), or a torch device.
         precision: "auto", "float32" (the module's own dtype) or "bf16" (autocast). Auto takes
@@ -68,6 +70,7 @@ class FitConfig:
     optimizer: str = "muon"
     betas: tuple[float, float] = (0.9, 0.99)
     eps: float = 1e-8
+    ema: float = 0.0
     seed: int = 0
     device: str = "auto"
     precision: str = "auto"
@@ -98,6 +101,8 @@ class FitConfig:
         if not (_is_real(self.final_fraction) and 0 <= self.final_fraction <= 1):
             got = f"final_fraction={self.final_fraction!r}"
             refuse("final_fraction must be from 0 to 1", got, "Pass 0.0 to decay fully.")
+        if not (_is_real(self.ema) and 0 <= self.ema < 1):
+            refuse("ema must be from 0 to below 1", f"ema={self.ema!r}", "Pass 0.99, or 0.")
         pair = self.betas if isinstance(self.betas, (tuple, list)) else ()
         if len(pair) != 2 or not all(_is_real(beta) and 0 <= beta < 1 for beta in pair):
             got = f"betas={self.betas!r}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ..metrics import psnr_from_mse
+from .average import Average
 from .blocks import in_blocks, ran_out_of_memory
 from .checkpoint import Keeper
 from .config import FitConfig
@@ -51,6 +53,7 @@ class Loop:
         self.objective, self.config, self.start = objective, config, start
         self.module, self.device = objective.module, objective.device
         self.optimizer = Optimizer(self.module, config)
+        self.average = Average(self.module, config.ema) if config.ema else None
         self.batch_size = min(config.batch_size or 4096, len(objective))
         generator = torch.Generator().manual_seed(config.seed)
         self.shuffler = Shuffler(len(objective), self.batch_size, generator)
@@ -96,6 +99,8 @@ class Loop:
                 self.objective.before(step)
                 self.pending.append(self.step(next(self.shuffler), schedule(config, step, spent)))
                 self.taken = step = step + 1
+                if self.average is not None:
+                    self.average.update(step)
                 if step % read_every == 0 or step % config.log_every == 0:
                     self.read()
                 if step % config.log_every == 0:
@@ -194,8 +199,9 @@ class Loop:
             raise
 
     def evaluate(self) -> tuple[float, float]:
-        """Return PSNR and RMSE over all items."""
-        return self.in_blocks(self.objective.evaluate, lambda: None)
+        """Return PSNR and RMSE over all items, of the mean of the parameters where there is one."""
+        with contextlib.nullcontext() if self.average is None else self.average.applied():
+            return self.in_blocks(self.objective.evaluate, lambda: None)
 
     def read(self) -> None:
         """Fetch losses from the device; raise at the first that is not finite."""
@@ -240,6 +246,8 @@ class Loop:
             # the last step spoilt what no later loss could tell
             self.restore()
             raise NonFiniteLossError(len(self.losses), self.good[0], self.config.learning_rate)
+        if self.average is not None:
+            self.average.swap()
         return FitResult(
             steps=len(self.losses),
             seconds=self.seconds(),

@@ -27,6 +27,7 @@ BAD = [
     *[("learning_rate", None), ("eps", None)],
     *[("final_fraction", value) for value in (-0.1, 1.1, math.nan, None, "0", True)],
     *[("betas", value) for value in ((0.9,), (0.9, 1.0), (-0.1, 0.9), 0.9, None, "ab", (0, "b"))],
+    *[("ema", value) for value in (-0.1, 1.0, math.nan, "a", True)],
     *[("betas", (math.nan, 0.9)), ("betas", (0.9, 0.99, 0.999))],
     *[("optimizer", value) for value in ("sgd", None, "Adam", ["adam"])],
     *[("decay", value) for value in ("linear", None, ["cosine"])],
