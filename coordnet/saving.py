@@ -28,6 +28,7 @@ MODELS: LazyTable[Any] = LazyTable(
     {
         "field": "field:Field",
         "radiance": "radiance:OccupancyModel",
+        "unbounded": "radiance:UnboundedModel",
         "hierarchical": "radiance:HierarchicalModel",
     },
 )
@@ -132,9 +133,10 @@ def load_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _kind_of(model: nn.Module) -> str:
     """Return the name in MODELS of a model's class."""
-    for kind, model_class in MODELS.items():
-        if isinstance(model, model_class):
-            return kind
+    kinds = {model_class: kind for kind, model_class in MODELS.items()}
+    for each in type(model).__mro__:
+        if each in kinds:
+            return kinds[each]
     return refuse(
         "save takes a Field or a RadianceModel",
         type(model).__name__,

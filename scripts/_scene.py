@@ -63,6 +63,21 @@ def poses_around(number: int, generator: np.random.Generator) -> list[np.ndarray
     return [look_at_origin(position) for position in at]
 
 
+def poses_ahead(number: int, generator: np.random.Generator) -> list[np.ndarray]:
+    """Return cameras that all look along +y, spread over a square across it.
+
+    Args:
+        number: of cameras.
+        generator: their places.
+    """
+    found = []
+    for across, height in generator.uniform(-0.6, 0.6, (number, 2)):
+        pose = np.eye(4)
+        pose[:3] = [[1, 0, 0, across], [0, 0, -1, -RADIUS], [0, 1, 0, 0.1 + 0.6 * height]]
+        found.append(pose)
+    return found
+
+
 def rays(
     pose: np.ndarray, size: int, offset: tuple[float, float] = (0.5, 0.5)
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -2,13 +2,15 @@
 
 A ray tracer shows some textured solids on a plate, with soft shadows, and with highlights that
 move with the eye. Or, with --analytic, a smooth cloud whose density and colour are formulas, to
-see whether a fit finds what is there.
+see whether a fit finds what is there. With --ground the solids stand on a paved ground under a
+sky, without an end and without alpha; with --ahead the cameras all look the same way.
 
 The folder holds transforms_train.json and transforms_test.json, the pictures train/r_0.png … and
 test/r_0.png … (RGBA, 8 bits; the colours are not multiplied by alpha), and depth/r_0.png … of the
 test views: 16-bit grey in steps of 0.0001, the distance along the ray through the pixel's centre
 to the first surface, or in a cloud the mean distance at which the ray is stopped; 0 where there is
-nothing, or where a cloud stops less than half of the light. The same seed gives the same files.
+nothing (or nothing within 6.5), or where a cloud stops less than half of the light. The same seed
+gives the same files.
 """
 
 from __future__ import annotations
@@ -20,9 +22,10 @@ from pathlib import Path
 import numpy as np
 from _cloud import gather
 from _common import Parser, claim, run
-from _scene import RADIUS, View, poses_around, rays, straight, write_split
+from _scene import DEPTH_UNIT, RADIUS, View, poses_ahead, poses_around, rays, straight, write_split
 from _solids import first_hit
 from _still_life import SOLIDS, lamp_points, shade
+from _surroundings import surroundings
 
 import coordnet as cn
 
@@ -31,7 +34,9 @@ DATA = Path(__file__).resolve().parent.parent / "data" / "scene"
 REACH = 1.5 * np.sqrt(3.0)  # of the box [-1.5, 1.5]³ from its middle
 
 
-def trace(pose: np.ndarray, size: int, samples: int, generator: np.random.Generator) -> View:
+def trace(
+    pose: np.ndarray, size: int, samples: int, generator: np.random.Generator, ground: bool = False
+) -> View:
     """See the solids, with samples x samples rays a pixel.
 
     A pixel is the mean of its rays' encoded colours, those that meet nothing counting as
@@ -42,6 +47,7 @@ def trace(pose: np.ndarray, size: int, samples: int, generator: np.random.Genera
         size: pixels a side.
         samples: rays a side of a pixel; each goes to another part of the lamp.
         generator: chooses which.
+        ground: whether there are surroundings: then no pixel is transparent.
     """
     total, covered = np.zeros((size * size, 3)), np.zeros(size * size)
     lamp = lamp_points(samples)
@@ -54,7 +60,14 @@ def trace(pose: np.ndarray, size: int, samples: int, generator: np.random.Genera
         point = origin[met] + distance[met, None] * direction[met]
         total[met] += shade(point, direction[met], number[met], lamp[part[met, j]])
         covered[met] += 1
+        if ground:
+            missed = np.flatnonzero(number < 0)
+            total[missed] += surroundings(origin[missed], direction[missed])[0]
+            covered[missed] += 1
     depth = first_hit(SOLIDS, *rays(pose, size))[0]
+    if ground:
+        depth = np.minimum(depth, surroundings(*rays(pose, size))[1])
+        depth = np.where(depth * (1 / DEPTH_UNIT) < 65_535, depth, 0.0)
     pixels = straight(total / samples**2, covered / samples**2)
     depth = np.where(np.isfinite(depth), depth, 0.0)
     return View(pixels.reshape(size, size, 4), depth.reshape(size, size))
@@ -80,6 +93,9 @@ def make(options: argparse.Namespace) -> None:
         if getattr(options, key) < 1:
             got = str(getattr(options, key))
             raise cn.InputError(f"--{key} must be at least 1", got, "Pass more.")
+    if options.analytic and options.ground:
+        got = "--analytic --ground"
+        raise cn.InputError("the cloud has no ground", got, "Leave one of them away.")
     if options.seed < 0:
         raise cn.InputError("--seed must be 0 or more", str(options.seed), "Pass another.")
     names = [f"transforms_{split}.json" for split in ("train", "test")]
@@ -87,11 +103,13 @@ def make(options: argparse.Namespace) -> None:
     generator = np.random.default_rng(options.seed)
     files: list[Path] = []
     for split, number in (("train", options.train), ("test", options.test)):
-        poses = poses_around(number, generator)
+        poses = (poses_ahead if options.ahead else poses_around)(number, generator)
         see: Callable[[np.ndarray], View] = (
             (lambda pose: see_cloud(pose, options.size))
             if options.analytic
-            else (lambda pose: trace(pose, options.size, options.samples, generator))
+            else (
+                lambda pose: trace(pose, options.size, options.samples, generator, options.ground)
+            )
         )
         files += write_split(options.out, split, poses, see, depth=split == "test")
     size = sum(path.stat().st_size for path in files)
@@ -105,6 +123,8 @@ def main() -> None:
     add("--out", type=Path, default=DATA, help="folder; default: data/scene")
     add("--overwrite", action="store_true", help="replace the files in --out")
     add("--analytic", action="store_true", help="the cloud instead of the solids")
+    add("--ground", action="store_true", help="ground, hills and sky around the solids, no alpha")
+    add("--ahead", action="store_true", help="cameras that all look the same way")
     add("--train", type=int, default=40, help="views to fit; default: %(default)s")
     add("--test", type=int, default=10, help="views to compare with; default: %(default)s")
     add("--size", type=int, default=100, help="pixels a side; default: %(default)s")

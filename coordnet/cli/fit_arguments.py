@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..encodings import ENCODINGS
 from ..networks import NETWORKS
-from ..tasks.presets import AUDIO_PRESETS, PRESETS, SCENE_PRESETS
+from ..tasks.presets import AUDIO_PRESETS, PRESETS, SCENE_PRESETS, SCENE_SPACES
 from .options import (
     Parser,
     add_runtime,
@@ -137,6 +137,12 @@ def add_fit(commands: argparse._SubParsersAction[Parser]) -> Parser:
     group.add_argument("--batch-size", type=whole(1), help="samples a step (4096, or all)")
     group.add_argument("--learning-rate", type=positive, help="largest learning rate (0.004)")
     group.add_argument("--optimizer", choices=["muon", "adam"], help="default: muon")
+    group.add_argument(
+        "--ema",
+        type=positive,
+        metavar="DECAY",
+        help="end with a running mean of the parameters, of this decay (0.99, say)",
+    )
     group.add_argument("--seed", type=whole(0), help="default: 0")
     add_runtime(group, default=argparse.SUPPRESS)
     group.add_argument(
@@ -160,6 +166,11 @@ def add_fit(commands: argparse._SubParsersAction[Parser]) -> Parser:
         "--background",
         choices=["white", "black"],
         help="scenes: what lies behind them in what is written and measured (white)",
+    )
+    group.add_argument(
+        "--space",
+        choices=list(SCENE_SPACES),
+        help="scenes: " + "; ".join(f"{name}, {about}" for name, about in SCENE_SPACES.items()),
     )
     group.add_argument(
         "--x",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .occupancy import CarvedGrid
     from .occupancy_model import OccupancyModel
     from .ply import write_ply
+    from .unbounded import UnboundedModel
     from .views import View, render_view
 
 _WHERE = {
@@ -27,6 +28,7 @@ _WHERE = {
     "RadianceModel": "model",
     "RadianceObjective": "objective",
     "Seen": "model",
+    "UnboundedModel": "unbounded",
     "View": "views",
     "extract_mesh": "mesh",
     "original_nerf": "hierarchical",
@@ -44,6 +46,7 @@ __all__ = [
     "RadianceModel",
     "RadianceObjective",
     "Seen",
+    "UnboundedModel",
     "View",
     "extract_mesh",
     "original_nerf",

@@ -28,6 +28,7 @@ class CarvedGrid(OccupancyGrid):
         resolution: cells along each axis.
         hull: ``(resolution, resolution, resolution)`` bool, cells that may hold something
             (`visual_hull`); None for all of them.
+        contract: as in `OccupancyGrid`.
 
     Raises:
         InputError: corners that make no box, a step that is no positive number, a hull of another
@@ -43,11 +44,12 @@ class CarvedGrid(OccupancyGrid):
         step_size: float,
         resolution: int = 128,
         hull: Tensor | None = None,
+        contract: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
         low, high = check_box(lower, upper)
         step = positive_number("step_size", step_size, "Pass 1/400 of the diagonal, say.")
         n = integer_at_least(1, "resolution", resolution, "128 is usual.")
-        super().__init__(low, high, n, step_size=step)
+        super().__init__(low, high, n, step_size=step, contract=contract)
         if hull is None:
             hull = torch.ones(n, n, n, dtype=torch.bool)
         if hull.shape != (n, n, n) or hull.dtype != torch.bool:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..errors import refuse
 from ..rendering import packed
-from ..rendering.samples import chosen
+from ..rendering.samples import PackedSamples, chosen
 from ..rendering.volume import Rendering
 from .field import RadianceField
 from .model import RadianceModel, Seen
@@ -73,9 +73,8 @@ class OccupancyModel(RadianceModel):
     ) -> Seen:
         """Render rays; see `RadianceModel.render`."""
         with torch.no_grad():
-            samples = self.grid.march(origins, directions, generator=generator)
-            positions = samples.positions(origins, directions)
-        densities, features = self.field.geometry(positions)
+            samples, positions = self.sample(origins, directions, generator)
+        densities, features = self.geometry(positions)
         # all densities count, or what lies in front could grow opaque unopposed; colours do not
         seen = chosen(packed.visible(densities, samples, _OPAQUE), None)
         turned = self.field.directions(directions)[samples.ray_indices[seen]]
@@ -86,10 +85,25 @@ class OccupancyModel(RadianceModel):
         rendering = Rendering(found.colour, found.opacity, depth, found.weights)
         return Seen((rendering,), len(samples))
 
+    def geometry(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Return densities and features at points of the grid; see `RadianceField.geometry`."""
+        return self.field.geometry(points)
+
+    def sample(
+        self, origins: Tensor, directions: Tensor, generator: torch.Generator | None
+    ) -> tuple[PackedSamples, Tensor]:
+        """Return samples along rays and where the field is asked for them, ``(M, 3)``."""
+        samples = self.grid.march(origins, directions, generator=generator)
+        return samples, samples.positions(origins, directions)
+
     def refresh(self, step: int, generator: torch.Generator) -> None:
         """Refresh the occupancy grid, every 16 steps of a fit."""
         if step % _EVERY == 0 and step > 0:
-            self.grid.refresh(self.field.density, step // _EVERY - 1, generator)
+            self.grid.refresh(self.in_a_step, step // _EVERY - 1, generator)
+
+    def in_a_step(self, points: Tensor) -> Tensor:
+        """Return densities at points of the grid, by which its cells are found to be empty."""
+        return self.field.density(points)
 
     def status(self) -> str:
         """Return the share of the box that is not empty."""

@@ -40,16 +40,19 @@ class Rays:
     Step k of a ray lies between place(k) and place(k + 1), what is outside [near, far] cut off:
     the steps of a ray fill [near, far] without gaps. place(k) = first + k · step; with a
     ``cone``, steps grow with the distance t from t = step / cone on: step · max(1, cone t / step).
+    With a ``turn`` they are even in inverse distance from t = turn on: step · max(1, (t / turn)²).
 
     Attributes:
         constants: float32 (10, R): origin (3), direction (3), first, step, near, far.
         most: no ray has more steps than this.
         cone: growth of the steps; 0 for none.
+        turn: where steps begin to be even in inverse distance; 0 for nowhere.
     """
 
     constants: Tensor
     most: int
     cone: float = 0.0
+    turn: float = 0.0
 
     @classmethod
     def along(
@@ -61,6 +64,7 @@ class Rays:
         far: Tensor,
         *,
         cone: float = 0.0,
+        turn: float = 0.0,
         most: float | None = None,
         generator: torch.Generator | None = None,
     ) -> Rays:
@@ -73,12 +77,18 @@ class Rays:
             near: where steps begin, (R,).
             far: where they end, (R,); where that is not beyond near, or not finite, there are none.
             cone: growth of the steps.
+            turn: where steps begin to be even in inverse distance.
             most: steps of the longest ray, where that is known; to measure it makes a CUDA device
                 wait.
             generator: shifts the steps of each ray by a random part of a step.
         """
         good = (far > near) & far.isfinite() & step.isfinite()
         begin, end = near / step, far / step
+        if turn:
+            begin, end = (
+                torch.where(each > turn, 2 * turn - turn**2 / each, each) / step
+                for each in (near, far)
+            )
         if cone:
             turn, growth = 1 / cone, math.log1p(cone)
             begin, end = (
@@ -98,7 +108,7 @@ class Rays:
         first = begin if cone else begin * step
         rows = [*origins.unbind(-1), *directions.unbind(-1), first, step, near, far]
         constants = torch.where(good, torch.stack(rows), 0.0)
-        return cls(constants, math.ceil(most) + 2, cone)
+        return cls(constants, math.ceil(most) + 2, cone, turn)
 
     def __len__(self) -> int:
         return self.constants.shape[1]
@@ -120,6 +130,9 @@ class Rays:
             places *= step
         else:
             places = (steps * step).add_(first)
+            if self.turn:
+                beyond = self.turn**2 / (2 * self.turn - places).clamp_(min=1e-30)
+                places = torch.where(places > self.turn, beyond, places)
         return torch.minimum(torch.maximum(places, near, out=places), far, out=places)
 
 

@@ -241,6 +241,7 @@ class OccupancyGrid(ExactConstants):
         far: Tensor | float | None = None,
         generator: torch.Generator | None = None,
         cone_angle: float = 0.0,
+        even_until: float | None = None,
         max_samples: int | None = None,
     ) -> PackedSamples:
         """Walk along rays in even steps and keep those whose middle is in an occupied cell.
@@ -261,6 +262,8 @@ class OccupancyGrid(ExactConstants):
             generator: shifts the steps of each ray by a random part of a step.
             cone_angle: with it, steps grow with the distance t once step_size < cone_angle · t,
                 as pixels do (1/256 in Instant-NGP).
+            even_until: with it, steps grow with the square of the distance from there on: they are
+                even in inverse distance, as in contracted space.
             max_samples: a fixed number of samples, whatever there is: ``samples.filled`` tells
                 which are real, ``samples.complete`` which rays are whole.
 
@@ -286,6 +289,12 @@ class OccupancyGrid(ExactConstants):
         cone = float(cone_angle)
         if not 0 <= cone < 1:
             refuse("cone_angle must be from 0 to 1", f"{cone_angle!r}", "1/256 is usual.")
+        turn = 0.0
+        if even_until is not None:
+            turn = positive_number("even_until", even_until, "Pass 2 radii, say.")
+            if cone:
+                got = f"cone_angle={cone_angle} and even_until={even_until}"
+                refuse("steps grow in one way", got, "Leave one of them away.")
         origins, directions = origins.float(), directions.float()
         steps = step / directions.norm(dim=-1)  # in lengths of the direction
         most = None
@@ -305,10 +314,17 @@ class OccupancyGrid(ExactConstants):
             enter.clamp(min=near).float(),  # type: ignore[arg-type]
             leave.clamp(max=math.inf if far is None else far).float(),  # type: ignore[arg-type]
             cone=cone,
+            turn=turn,
             most=most,
             generator=generator,
         )
-        if self.contract is not None or cone or origins.device.type != "cpu" or not len(rays):
+        if (
+            self.contract is not None
+            or cone
+            or turn
+            or origins.device.type != "cpu"
+            or not len(rays)
+        ):
             return march_everywhere(rays, self._lookup, max_samples)
         away = reach(float((directions.abs().amax(-1) * steps).nan_to_num().max()))
         if away > _FARTHEST:

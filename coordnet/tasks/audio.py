@@ -45,7 +45,7 @@ class AudioTask(SampledTask):
     def __init__(self, path: Path, options: FitOptions) -> None:
         refuse_unused(
             options, "a sound", "periods", "trend", "tile", "wrap", "page", "x", "y", "unit",
-            "weights", "error", "downscale", "background",
+            "weights", "error", "downscale", "background", "space",
         )  # fmt: skip
         for asked, flag in (
             (options.network == "linear", "--network linear"),

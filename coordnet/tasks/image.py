@@ -42,7 +42,7 @@ class ImageTask(SampledTask):
 
     def __init__(self, path: Path, options: FitOptions) -> None:
         of_tables = ("periods", "trend", "x", "y", "unit", "weights", "error")
-        refuse_unused(options, "a picture", *of_tables, "downscale", "background")
+        refuse_unused(options, "a picture", *of_tables, "downscale", "background", "space")
         if options.network == "linear" or options.k == "auto":
             got = "--network linear" if options.network == "linear" else "--k auto"
             refuse("a picture has no closed form, nor blocks of time", got, "Leave it away.")

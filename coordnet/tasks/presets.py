@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import refuse
 
-__all__ = ["AUDIO_PRESETS", "PRESETS", "SCENE_PRESETS", "Recipe", "recipe"]
+__all__ = ["AUDIO_PRESETS", "PRESETS", "SCENE_PRESETS", "SCENE_SPACES", "Recipe", "recipe"]
 
 # name → what it is for, as the command line says it
 PRESETS = {
@@ -27,6 +27,12 @@ AUDIO_PRESETS = {
 SCENE_PRESETS = {
     "fast": "a hash grid, small networks and an occupancy grid",
     "nerf": "the original NeRF: two networks of eight layers, 192 samples a ray",
+}
+
+# where what a scene shows may lie, in scene_space.py
+SCENE_SPACES = {
+    "box": "around what the cameras look at (the default where pictures have alpha)",
+    "unbounded": "all of space, what is far drawn together (the default where they have none)",
 }
 
 _MOST_VERTICES = 1 << 21

@@ -27,6 +27,7 @@ from .presets import SCENE_PRESETS, Recipe
 from .run_folder import RunFolder
 from .scene_presets import build_fast, build_nerf
 from .scene_render import render_scene
+from .scene_space import choose_space
 from .sentences import plural, readable
 from .task import Say, Task, refuse_unused
 
@@ -61,21 +62,16 @@ class SceneTask(Task):
         self.seed = options.seed
         self.notes = list(self.train.notes)
         self.warnings = list(self.train.warnings)
-        if self.train.box is None:
-            refuse(
-                "the poses must tell where the scene is: cameras that look at one place",
-                f"{len(self.train)} cameras in {readable(path)} that do not",
-                "Only scenes seen from around them can be fitted so far.",
-            )
-        self.lower, self.upper = list(self.train.box.lower), list(self.train.box.upper)
-        self.notes.append(f"The box of the scene is {self.train.box.source}.")
+        self.space = choose_space(self.train, options.space)
+        self.notes.append(self.space.note)
         if self.test is None:
             self.notes.append("There are no test views: errors are those of training views.")
 
     @classmethod
     def for_run(cls, path: Path, settings: dict[str, Any], options: FitOptions) -> SceneTask:
         """Read a scene at the size that a run was fitted at."""
-        return cls(path, replace(options, downscale=settings.get("downscale", 1)))
+        space = "box" if settings.get("bounded", True) else "unbounded"
+        return cls(path, replace(options, downscale=settings.get("downscale", 1), space=space))
 
     @classmethod
     def reads(cls, path: Path) -> bool:
@@ -112,19 +108,26 @@ class SceneTask(Task):
         return options.fit_config(recipe.steps, **settings)
 
     def field(self, options: FitOptions, recipe: Recipe) -> RadianceModel:
-        """Build the model for the scene's box, and carve it by the silhouettes."""
+        """Build the model for the scene's space, and carve a box by the silhouettes."""
+        lower, upper = self.space.lower, self.space.upper
         if recipe.encoding == "nerf":
             near, far = self._near_far()
-            return build_nerf(self.lower, self.upper, near, far, options.seed)
+            return build_nerf(lower, upper, near, far, options.seed)
         hull = None
-        if self.train.has_alpha:
+        if self.train.has_alpha and self.space.bounded:
             device = choose_device(options.device)
             images = self.train.images
+            if not any(bool(images.image(i)[..., 3].any()) for i in range(len(self.train))):
+                refuse(
+                    "some pixel must not be transparent",
+                    f"{plural(len(self.train), 'picture')} of nothing in {readable(self.path)}",
+                    "Look at the alpha of the pictures.",
+                )
             hull = visual_hull(
                 self.train.cameras.to(device),
                 lambda i: images.image(i)[..., 3],
-                self.lower,
-                self.upper,
+                lower,
+                upper,
                 _HULL,
             ).cpu()
             if not bool(hull.any()):
@@ -135,11 +138,9 @@ class SceneTask(Task):
                     " all transparent.",
                 )
             self.notes.append(
-                f"Silhouettes leave {100 * float(hull.float().mean()):.2g} % of the box."
+                f"Silhouettes leave {100 * float(hull.float().mean()):.3g} % of the box."
             )
-        return build_fast(
-            self.lower, self.upper, hull, options.seed, options.hidden_dim, options.layers
-        )
+        return build_fast(self.space, hull, options.seed, options.hidden_dim, options.layers)
 
     def _near_far(self) -> tuple[float, float]:
         if self.train.near_far is not None:
@@ -153,7 +154,9 @@ class SceneTask(Task):
         """Return what a fit lowers."""
         images = self.train.images.to(device)
         table = RayTable(self.train.cameras.to(device))
-        fixed = None if self.train.has_alpha else self.background
+        # without bounds every ray meets something: what shines through must not fit by chance
+        drawn = self.train.has_alpha or not self.space.bounded
+        fixed = None if drawn else self.background
         return RadianceObjective(model, table, images.pixels, config, device, fixed)
 
     def fit(
@@ -185,7 +188,9 @@ class SceneTask(Task):
                 "centre": cameras.centre[0].tolist(),
                 "distortion": None if distortion is None else distortion[0].tolist(),
             },
-            "box": [self.lower, self.upper],
+            "box": [self.space.lower, self.space.upper],
+            "bounded": self.space.bounded,
+            "focus": self.space.focus,
             "background": list(self.background),
             "downscale": self.downscale,
             "poses": [[round(v, 9) for v in pose] for pose in cameras.poses.flatten(1).tolist()],

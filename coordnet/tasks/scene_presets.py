@@ -8,7 +8,8 @@ import torch
 
 from ..encodings import HashGrid, SphericalHarmonics
 from ..networks import MLP
-from ..radiance import OccupancyModel, RadianceField, RadianceModel
+from ..radiance import OccupancyModel, RadianceField, RadianceModel, UnboundedModel
+from .scene_space import Space
 
 __all__ = ["build_fast", "build_nerf"]
 
@@ -20,32 +21,31 @@ _STEPS_ACROSS = 416  # along the diagonal of the box: 1.6 a cell of the finest l
 
 
 def build_fast(
-    lower: Sequence[float],
-    upper: Sequence[float],
+    space: Space,
     hull: torch.Tensor | None,
     seed: int,
     hidden_dim: int | None = None,
     layers: int | None = None,
 ) -> OccupancyModel:
-    """Build Instant-NGP's kind of model (Müller et al., 2022) for a box.
+    """Build Instant-NGP's kind of model (Müller et al., 2022).
 
     Args:
-        lower: the box's lower corner.
-        upper: its upper corner.
+        space: a box, or all of space about a centre.
         hull: the cells that pictures do not show to be empty, ``(R, R, R)`` bool, or None.
         seed: of the start values.
         hidden_dim: width of both networks.
         layers: hidden layers of the colour network.
     """
     width = _WIDTH if hidden_dim is None else hidden_dim
-    corners = [torch.tensor(corner, dtype=torch.float64) for corner in (lower, upper)]
+    bounds = (space.lower, space.upper) if space.bounded else ([-2.0] * 3, [2.0] * 3)
+    corners = [torch.tensor(corner, dtype=torch.float64) for corner in bounds]
     grid = HashGrid(
         3,
         num_levels=4,
         features_per_level=4,
         log2_hashmap_size=19,
         base_resolution=16,
-        max_resolution=_FINEST,
+        max_resolution=_FINEST if space.bounded else 2 * _FINEST,
         seed=seed,
     )
     directions = SphericalHarmonics(degree=3)
@@ -57,8 +57,11 @@ def build_fast(
             _FEATURES + directions.out_dim, 3, width, 2 if layers is None else layers, seed=seed + 1
         ),
     )
-    diagonal = float(torch.linalg.vector_norm(corners[1] - corners[0]))
-    model = OccupancyModel(field, lower, upper, step_size=diagonal / _STEPS_ACROSS, hull=hull)
+    if space.bounded:
+        step = float(torch.linalg.vector_norm(corners[1] - corners[0])) / _STEPS_ACROSS
+        model = OccupancyModel(field, space.lower, space.upper, step_size=step, hull=hull)
+    else:
+        model = UnboundedModel(field, space.centre, space.radius, near=space.near)
     model.samples_per_step = _SAMPLES_PER_STEP
     return model
 

@@ -183,8 +183,9 @@ def _path(
         poses = orbit_around(trained, frames, centre=focus)
         return _straight(trained).with_poses(poses), "an orbit around what the cameras look at"
     if focus is None:
-        lower, upper = (torch.tensor(corner, dtype=torch.float64) for corner in settings["box"])
-        focus = (lower + upper) / 2
+        corners = torch.tensor(settings["box"], dtype=torch.float64)
+        middle = corners.mean(0).tolist()
+        focus = torch.tensor(settings.get("focus", middle), dtype=torch.float64)
     forward = trained.forward.mean(0)
     length = torch.linalg.vector_norm(forward)
     depth = float((focus - trained.positions.mean(0)) @ forward / length)

@@ -47,7 +47,7 @@ class TableTask(SampledTask):
 
     def __init__(self, path: Path, options: FitOptions, time: TimeAxis | None = None) -> None:
         refuse_unused(
-            options, "a table", "tile", "wrap", "page", "preset", "downscale", "background"
+            options, "a table", "tile", "wrap", "page", "preset", "downscale", "background", "space"
         )
         if options.trend and not options.periods:
             rule, remedy = "--trend stands beside a --period", "Add --period, or leave it away."

@@ -287,6 +287,35 @@ def test_the_cloud_as_files(script, tmp_path, load):
         assert 0.02 < (depth > 0).mean() < 0.5
 
 
+def test_the_ground_goes_on_to_the_horizon(load):
+    around = load("_surroundings")
+    generator = np.random.default_rng(1)
+    direction = directions(3000, generator)
+    origin = np.tile([0.3, -0.2, 0.4], (3000, 1))
+    colour, distance = around.surroundings(origin, direction)
+    assert ((colour >= 0) & (colour <= 1)).all()
+    down = direction[:, 2] < 0
+    assert np.isinf(distance[~down]).all()
+    met = origin[down] + distance[down, None] * direction[down]
+    np.testing.assert_allclose(met[:, 2], around.GROUND, atol=1e-9 * distance[down].max())
+    # the sky stands still wherever one looks from; what lies below does not
+    moved, _ = around.surroundings(origin + 1.0, direction)
+    assert np.array_equal(moved[~down], colour[~down])
+    assert np.abs(moved[down] - colour[down]).max() > 0.1
+
+
+def test_a_scene_without_alpha_or_from_one_side(script, tmp_path):
+    tiny = ("--train", 3, "--test", 1, "--size", 12, "--samples", 1, "--ground", "--ahead")
+    done = script("make_scene.py", *tiny, "--out", "s")
+    assert done.returncode == 0, done.stderr
+    scene = cn.read_scene(tmp_path / "s")
+    assert not scene.has_alpha
+    assert cn.cameras.arrangement(scene.cameras) == "forward"
+    depth = pixels_of(tmp_path / "s" / "depth" / "r_0.png")
+    assert (depth[0] == 0).all()  # the sky
+    assert (depth[-1] > 0).all()  # the ground
+
+
 def test_errors_are_one_line(error_of, tmp_path):
     for key in ("train", "test", "size", "samples"):
         assert f"--{key} must be at least 1" in error_of("make_scene", f"--{key}", 0)
@@ -294,3 +323,4 @@ def test_errors_are_one_line(error_of, tmp_path):
     (tmp_path / "s").mkdir()
     (tmp_path / "s" / "transforms_test.json").write_text("{}")
     assert "not replaced unasked" in error_of("make_scene", "--out", "s")
+    assert "the cloud has no ground" in error_of("make_scene", "--analytic", "--ground")
