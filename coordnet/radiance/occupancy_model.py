@@ -75,10 +75,13 @@ class OccupancyModel(RadianceModel):
         with torch.no_grad():
             samples, positions = self.sample(origins, directions, generator)
         densities, features = self.geometry(positions)
+        share = self.gradient_share(samples)
+        densities = _scale_gradient(densities, share)
         # all densities count, or what lies in front could grow opaque unopposed; colours do not
         seen = chosen(packed.visible(densities, samples, _OPAQUE), None)
         turned = self.field.directions(directions)[samples.ray_indices[seen]]
         visible = self.field.colour(features[seen], turned)
+        visible = _scale_gradient(visible, None if share is None else share[seen, None])
         colours = torch.zeros(len(samples), 3, device=visible.device).index_copy(0, seen, visible)
         found = packed.composite(densities, colours, samples)
         depth = packed.expected_depth(found.weights, samples)
@@ -95,6 +98,10 @@ class OccupancyModel(RadianceModel):
         """Return samples along rays and where the field is asked for them, ``(M, 3)``."""
         samples = self.grid.march(origins, directions, generator=generator)
         return samples, samples.positions(origins, directions)
+
+    def gradient_share(self, samples: PackedSamples) -> Tensor | None:
+        """Return which part of its gradient each sample passes on, ``(M,)``; None for all of it."""
+        return None
 
     def refresh(self, step: int, generator: torch.Generator) -> None:
         """Refresh the occupancy grid, every 16 steps of a fit."""
@@ -136,3 +143,8 @@ class OccupancyModel(RadianceModel):
             )
         settings = {name: spec[name] for name in wanted - {"field"}}
         return cls(RadianceField.from_spec(spec["field"]), **settings)
+
+
+def _scale_gradient(values: Tensor, share: Tensor | None) -> Tensor:
+    """Return the same values, a share of whose gradient is passed on."""
+    return values if share is None else torch.lerp(values.detach(), values, share)

@@ -34,7 +34,10 @@ class UnboundedModel(OccupancyModel):
 
         σ(x) = field(z) · min(1, 2 - ‖z‖)² / radius,
 
-    so that what is far is at the start no more opaque than what is near.
+    so that what is far is at the start no more opaque than what is near. Samples within a radius
+    of a camera pass on the part t² of their gradient (Philip and Deschaintre, 2023): space close
+    to a camera is sampled the more densely the closer it is, and would fill with floating specks
+    that this camera alone sees.
 
     Args:
         field: density and colour over the cube [-2, 2]³.
@@ -114,6 +117,10 @@ class UnboundedModel(OccupancyModel):
         """Return densities per radius of space at points of the cube, and features."""
         densities, features = self.field.geometry(points)
         return densities * _shrunk(points).square(), features
+
+    def gradient_share(self, samples: PackedSamples) -> Tensor:
+        """Return t², at most 1, at the distance t of each sample, in radii."""
+        return ((samples.starts + samples.ends) / 2).square().clamp(max=1)
 
     def in_a_step(self, points: Tensor) -> Tensor:
         """Return densities at points of the cube, times how much longer a step is there."""

@@ -155,6 +155,28 @@ def test_gradients_are_finite_and_it_is_saved(tmp_path):
     assert type(cn.load(tmp_path / "o")) is OccupancyModel
 
 
+def test_samples_close_to_the_camera_learn_less():
+    origins, directions = some_rays()
+    model = UnboundedModel(Fog(), [0, 0, 0], 1.0, far=3.0, resolution=8)
+    asked = []
+
+    def watched(points):
+        asked.append(Fog.geometry(model.field, points)[0].requires_grad_())
+        return asked[-1], points.new_zeros(len(points), 1)
+
+    model.field.geometry = watched
+    (seen,) = model.render(origins, directions).passes
+    seen.opacity.sum().backward()
+    samples, points = model.sample(origins, directions, None)
+    at = (samples.starts + samples.ends) / 2
+    # without scaling d opacity / d density = (1 - opacity) · length of the sample in the cube
+    length = (samples.ends - samples.starts) * (2 - points.abs().amax(-1)).clamp(max=1).square()
+    whole = (1 - seen.opacity.detach())[samples.ray_indices] * length
+    torch.testing.assert_close(
+        asked[0].grad, whole * at.square().clamp(max=1), rtol=2e-3, atol=1e-6
+    )
+
+
 @pytest.mark.parametrize(
     "change",
     [
