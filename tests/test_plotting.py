@@ -2,6 +2,7 @@ import io
 import math
 from types import SimpleNamespace
 
+import matplotlib
 import numpy as np
 import pytest
 import torch
@@ -163,6 +164,16 @@ def test_folded_data_are_shown_above_a_level(tmp_path, figures):
         assert (np.diff(fit.get_xdata()) >= 0).all()
         assert fit.get_linestyle() == "-"  # one value for a phase, without the level
         assert axes.get_ylabel() == f"{'ab'[i]} less its mean over a period"
+
+
+def test_depths_with_a_sky_keep_their_colours_near():
+    depth = np.array([[1.0, 2.0, 4.0, 1000.0, 0.0]])
+    near = plotting.coloured_depth(depth[:, :3])
+    sky = plotting.coloured_depth(depth)
+    for found, share in ((near, (0, 1 / 3, 1)), (sky, (0, 0.5, 0.75, 1))):
+        shown = matplotlib.colormaps["viridis"](1 - np.array(share))[:, :3]
+        np.testing.assert_allclose(found[0, : len(share)], shown, atol=0.01)
+    assert (sky[0, 4] == 1).all()
 
 
 def test_figures_without_a_display_or_pyplot(tmp_path):

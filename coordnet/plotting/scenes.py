@@ -80,6 +80,9 @@ def coloured_depth(
 ) -> np.ndarray:
     """Return a depth map as colours, near ones bright; white where nothing is met.
 
+    Where the darkest colour is more than ten times as far as the brightest, as where a sky is
+    seen, colours are even in inverse distance.
+
     Args:
         depth: ``(H, W)``, 0 where nothing is met.
         near: the distance of the brightest colour; the least depth where None.
@@ -93,7 +96,11 @@ def coloured_depth(
     there = depth > 0
     low = near if near is not None else float(depth[there].min()) if there.any() else 0.0
     high = far if far is not None else float(depth[there].max()) if there.any() else 1.0
-    share = np.clip((depth - low) / max(high - low, 1e-12), 0, 1)
+    if high > 10 * low > 0:
+        inverse = 1 / np.where(there, depth, high)
+        share = np.clip((1 / low - inverse) / (1 / low - 1 / high), 0, 1)
+    else:
+        share = np.clip((depth - low) / max(high - low, 1e-12), 0, 1)
     colours = matplotlib.colormaps["viridis"](1 - share)[..., :3].astype(np.float32)
     colours[~there] = 1.0
     return colours
