@@ -169,11 +169,15 @@ class _Lookup:
         """Fill rows (2^d, hashed, n) with exclusive ors of multiplied vertex numbers."""
         layout = self.layout
         number, mask = layout.dense, layout.mask
+        # only the lowest bits of a product count, and they do not care about the others of its
+        # factors: without those it mostly fits 32 bits (to look would make a CUDA device wait)
+        narrow = low.device.type == "cpu" and (int(layout.vertices.max()) + 1) * mask < 1 << 31
+        whole = torch.int32 if narrow else torch.int64
         changes = []
         for axis, prime in zip(range(len(low)), PRIMES, strict=False):
-            # only the lowest bits count, and they do not care about the highest
-            first = low[axis, number:].long() * prime
-            way = prime if ways is None else ways[axis, number:].long() * prime
+            prime = prime & mask
+            first = low[axis, number:].to(whole) * prime
+            way = prime if ways is None else ways[axis, number:].to(whole) * prime
             changes.append(((first ^ (first + way)) & mask).int())
             if axis:
                 rows[0].bitwise_xor_((first & mask).int())
@@ -262,7 +266,9 @@ class _Scatter(torch.autograd.Function):
         for samples in lookup.slices:
             rows, weights = lookup.block(samples)
             for column in range(width):
-                shares = parts[samples, :, column].t().contiguous() * weights
+                part = parts[samples, :, column].t().contiguous()
+                shares = empty(weights.shape, parts.dtype, parts.device)
+                torch.mul(part, weights, out=shares)
 
                 def add(levels: slice, column: int, rows: Tensor, shares: Tensor) -> None:
                     for index, share in zip(rows[:, levels], shares[:, levels], strict=True):
