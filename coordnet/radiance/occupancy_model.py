@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -36,6 +36,7 @@ class OccupancyModel(RadianceModel):
         step_size: distance between samples; a four-hundredth of the box's diagonal where None.
         resolution: cells of the occupancy grid along each axis.
         hull: which of them may hold something, from `visual_hull`; None for all.
+        contract: as in `OccupancyGrid`.
     """
 
     def __init__(
@@ -46,12 +47,13 @@ class OccupancyModel(RadianceModel):
         step_size: float | None = None,
         resolution: int = 128,
         hull: Tensor | None = None,
+        contract: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
         super().__init__()
         if step_size is None:
             step_size = math.dist(lower, upper) / 400
         self.field = field
-        self.grid = CarvedGrid(lower, upper, step_size, resolution, hull)
+        self.grid = CarvedGrid(lower, upper, step_size, resolution, hull, contract)
         self._refreshed = 0
 
     @property

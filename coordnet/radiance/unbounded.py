@@ -14,7 +14,6 @@ from ..rendering import contract
 from ..rendering.samples import PackedSamples
 from .field import RadianceField
 from .model import Seen
-from .occupancy import CarvedGrid
 from .occupancy_model import OccupancyModel
 
 __all__ = ["UnboundedModel"]
@@ -64,8 +63,7 @@ class UnboundedModel(OccupancyModel):
         resolution: int = 128,
     ) -> None:
         cube = [-_EDGE] * 3, [_EDGE] * 3
-        super().__init__(field, *cube, step_size=step_size, resolution=resolution)
-        self.grid = CarvedGrid(*cube, step_size, resolution, contract=_contract)
+        super().__init__(field, *cube, step_size, resolution, contract=_contract)
         try:
             self.centre = [float(each) for each in centre]
         except (TypeError, ValueError):

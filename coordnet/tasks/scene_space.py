@@ -66,7 +66,7 @@ def choose_space(scene: Scene, wanted: str | None) -> Space:
     """
     kind = arrangement(scene.cameras)
     if wanted == "box" or (wanted is None and (scene.has_alpha or kind == "still")):
-        return _box(scene, wanted)
+        return _box(scene, wanted, kind)
     if kind == "still":
         refuse(
             "cameras must stand at several places to show what is far",
@@ -76,14 +76,13 @@ def choose_space(scene: Scene, wanted: str | None) -> Space:
     return _unbounded(scene, kind)
 
 
-def _box(scene: Scene, wanted: str | None) -> Space:
+def _box(scene: Scene, wanted: str | None, kind: str) -> Space:
     box: SceneBox | None = scene.box
     if box is None:
-        able = arrangement(scene.cameras) != "still"
         refuse(
             "the poses must tell where the scene is: cameras that look at one place",
             f"{plural(len(scene), 'camera')} in {readable(scene.path)} that do not",
-            "Pass --space unbounded." if able else "Take pictures from elsewhere too.",
+            "Pass --space unbounded." if kind != "still" else "Take pictures from elsewhere too.",
         )
     note = f"The box of the scene is {box.source}."
     if wanted is None and not scene.has_alpha:
