@@ -3,9 +3,11 @@
 Interpolation is linear in the tables: features = A · tables, where each row of A holds the 2^d
 corner weights of every level. So the gradient of the tables is Aᵀ · grad, and the gradient of
 that again A · grad: two functions, each the other's backward, give derivatives of any order.
+The weights are never formed: A is one linear interpolation after another along the axes.
 
-Operations run over all levels at once, on blocks that fit the cache; pairs of features travel
-as one complex number, which halves the number of gathers and scatters.
+Operations run over all levels at once, on blocks that fit the cache and in memory that is used
+again; pairs of features travel as one complex number, which halves the number of gathers and
+scatters.
 """
 
 from __future__ import annotations
@@ -74,8 +76,8 @@ def interpolate(
     plain = torch.compiler.is_compiling() or x.device.type not in ("cpu", "cuda")
     if plain or (recording and x.requires_grad) or _transformed(x, tables):
         return interpolate_plainly(x, tables, layout, smooth)
-    keep = recording and tables.requires_grad
-    lookup = _Lookup(x.detach(), layout, smooth, dtype, keep)
+    keep, pairs = recording and tables.requires_grad, tables.shape[1] % 2 == 0
+    lookup = _Lookup(x.detach(), layout, smooth, dtype, pairs, keep)
     return _Gather.apply(tables, lookup)  # type: ignore[no-any-return]
 
 
@@ -104,12 +106,23 @@ def _wrapped(cell: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
 
 
 class _Lookup:
-    """The matrix A of one batch, in blocks: rows and weights, kept or worked out each time."""
+    """The matrix A of one batch, in blocks: rows and fractions, kept or worked out each time.
+
+    Attributes:
+        width: real numbers that travel together: 2 where features come in pairs, otherwise 1.
+    """
 
     def __init__(
-        self, x: Tensor, layout: Layout, smooth: bool, dtype: torch.dtype, keep: bool
+        self,
+        x: Tensor,
+        layout: Layout,
+        smooth: bool,
+        dtype: torch.dtype,
+        pairs: bool,
+        keep: bool,
     ) -> None:
         self.x, self.layout, self.smooth, self.dtype = x, layout, smooth, dtype
+        self.width = 2 if pairs else 1
         self.levels = layout.scale.shape[1]
         self.number, axes = x.shape
         step = self.number
@@ -121,7 +134,7 @@ class _Lookup:
         self.kept: dict[int, tuple[Tensor, Tensor]] | None = {} if keep else None
 
     def block(self, samples: slice) -> tuple[Tensor, Tensor]:
-        """Return rows and weights of some samples, both ``(2^d, L, n)``."""
+        """Return the rows of some samples, (2^d, L, n), and fractions, (d, L, n, width)."""
         if self.kept is None:
             return self.work_out(samples)
         if samples.start not in self.kept:
@@ -149,7 +162,14 @@ class _Lookup:
         self.dense_rows(low, ways, rows[:, : layout.dense])
         if layout.dense < self.levels:
             self.hashed_rows(low, ways, rows[:, layout.dense :])
-        return rows, self.corner_weights(fraction)
+        return rows, self.widened(fraction)
+
+    def buffer(self) -> Tensor:
+        """Return memory for the corners of any one block; its end is left over for a short one."""
+        corners = 2 ** self.x.shape[1]
+        longest = max((each.stop - each.start for each in self.slices), default=0)
+        size = corners * self.levels * longest * self.width
+        return empty((size,), self.dtype, self.x.device)
 
     def dense_rows(self, low: Tensor, ways: Tensor | None, rows: Tensor) -> None:
         """Fill rows (2^d, dense, n); bit i of a corner is axis i."""
@@ -189,20 +209,16 @@ class _Lookup:
             corners *= 2
         rows += layout.offsets[number:]
 
-    def corner_weights(self, fraction: Tensor) -> Tensor:
-        """Return the weights (2^d, L, n) of fractions (d, L, n)."""
+    def widened(self, fraction: Tensor) -> Tensor:
+        """Return fractions (d, L, n), or their smoothsteps, once for each of the numbers."""
         if self.smooth:
             fraction = fraction * fraction * (3 - 2 * fraction)
         fraction = fraction.to(self.dtype)
-        weights = empty((2 ** len(fraction), *fraction.shape[1:]), self.dtype, fraction.device)
-        weights[1] = fraction[0]
-        torch.sub(1, fraction[0], out=weights[0])
-        corners = 2
-        for part in fraction[1:]:
-            torch.mul(weights[:corners], part, out=weights[corners : 2 * corners])
-            weights[:corners] -= weights[corners : 2 * corners]
-            corners *= 2
-        return weights
+        if self.width == 1:
+            return fraction[..., None]
+        # an ordinary broadcast would be as slow as everything else together
+        out = empty(fraction.shape, self.dtype.to_complex(), fraction.device)
+        return torch.view_as_real(torch.complex(fraction, fraction, out=out))
 
 
 def _columns(tables: Tensor) -> Tensor:
@@ -213,6 +229,11 @@ def _columns(tables: Tensor) -> Tensor:
     if tables.storage_offset() % 2:  # a complex number starts at an even place
         tables = tables.clone()
     return torch.view_as_complex(tables.unflatten(1, (-1, 2)))
+
+
+def _together(numbers: Tensor) -> Tensor:
+    """View the last axis, of two real numbers or one, as one number."""
+    return torch.view_as_complex(numbers) if numbers.shape[-1] == 2 else numbers[..., 0]
 
 
 def _numbers(columns: Tensor) -> Tensor:
@@ -230,23 +251,29 @@ class _Gather(torch.autograd.Function):
         width = columns.shape[1]
         shape = (lookup.number, lookup.levels, width)
         out = empty(shape, columns.dtype, tables.device)
+        buffer = lookup.buffer()
         for samples in lookup.slices:
-            rows, weights = lookup.block(samples)
+            rows, fractions = lookup.block(samples)
+            found = buffer[: rows.numel() * lookup.width].view(*rows.shape, lookup.width)
             for column in range(width):
                 # a column by itself: gathers of single numbers are the quick ones
-                found = empty((rows.numel(),), columns.dtype, tables.device)
-                torch.index_select(columns[:, column], 0, rows.view(-1), out=found)
-                found = found.view(rows.shape).mul_(weights)
-                corners = len(found)
-                while corners > 1:
-                    corners //= 2
-                    found[:corners] += found[corners : 2 * corners]
-                out[samples, :, column] = found[0].t()
+                target = _together(found).view(-1)
+                torch.index_select(columns[:, column], 0, rows.view(-1), out=target)
+                for axis in reversed(range(len(fractions))):
+                    half = 2**axis
+                    found[:half].lerp_(found[half : 2 * half], fractions[axis])
+                out[samples, :, column] = _together(found[0]).t()
         return _numbers(out).flatten(1)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         return _Scatter.apply(grads[0], ctx.lookup, ctx.number), None  # type: ignore[return-value]
+
+
+def _add(total: Tensor, rows: Tensor, shares: Tensor) -> None:
+    """Add shares (2^d, L, n) to the rows (2^d, L, n) of a column."""
+    for index, share in zip(rows, shares, strict=True):
+        total.scatter_add_(0, index.reshape(-1).long(), share.reshape(-1))
 
 
 class _Scatter(torch.autograd.Function):
@@ -263,18 +290,22 @@ class _Scatter(torch.autograd.Function):
         # rows of different levels never meet, so that levels can be added side by side
         step = math.ceil(lookup.levels / threads)
         groups = [slice(i, i + step) for i in range(0, lookup.levels, step)]
+        buffer = lookup.buffer()
         for samples in lookup.slices:
-            rows, weights = lookup.block(samples)
+            rows, fractions = lookup.block(samples)
+            shares = buffer[: rows.numel() * lookup.width].view(*rows.shape, lookup.width)
             for column in range(width):
-                part = parts[samples, :, column].t().contiguous()
-                shares = empty(weights.shape, parts.dtype, parts.device)
-                torch.mul(part, weights, out=shares)
-
-                def add(levels: slice, column: int, rows: Tensor, shares: Tensor) -> None:
-                    for index, share in zip(rows[:, levels], shares[:, levels], strict=True):
-                        out[column].scatter_add_(0, index.reshape(-1).long(), share.reshape(-1))
-
-                run_all([functools.partial(add, g, column, rows, shares) for g in groups])
+                _together(shares[0]).copy_(parts[samples, :, column].t())
+                for axis, fraction in enumerate(fractions):
+                    half = 2**axis
+                    lower, upper = shares[:half], shares[half : 2 * half]
+                    torch.mul(lower, fraction, out=upper)
+                    lower -= upper
+                total, together = out[column], _together(shares)
+                run_all([
+                    functools.partial(_add, total, rows[:, group], together[:, group])
+                    for group in groups
+                ])  # fmt: skip
         return _numbers(out.t().contiguous())
 
     @staticmethod
@@ -295,22 +326,19 @@ def interpolate_plainly(x: Tensor, tables: Tensor, layout: Layout, smooth: bool)
         fraction = fraction * fraction * (3 - 2 * fraction)
     fraction = fraction.to(tables.dtype)
     low, high = (each.long() for each in _wrapped(cell.int(), layout))
-    weights = [torch.ones_like(fraction[0])]
     dense = [layout.offsets[: layout.dense]]
     hashed = [torch.zeros_like(low[0, layout.dense :])]
     for axis in range(len(u)):
-        more = [weight * fraction[axis] for weight in weights]
-        weights = [weight - part for weight, part in zip(weights, more, strict=True)] + more
         ends = (low[axis], high[axis])
         steps = [end[: layout.dense] * layout.strides[axis] for end in ends]
         dense = [row + step for step in steps for row in dense]
         mixed = [end[layout.dense :] * PRIMES[axis] for end in ends]
         hashed = [row ^ mix for mix in mixed for row in hashed]
-    shares = []
-    for weight, first, second in zip(weights, dense, hashed, strict=True):
+    found = []
+    for first, second in zip(dense, hashed, strict=True):
         rows = torch.cat([first, (second & layout.mask) + layout.offsets[layout.dense :]])
-        shares.append(tables[rows] * weight[..., None])  # (L, N, F)
-    while len(shares) > 1:
-        half = len(shares) // 2
-        shares = [a + b for a, b in zip(shares[:half], shares[half:], strict=True)]
-    return shares[0].movedim(0, 1).flatten(1)
+        found.append(tables[rows])  # (L, N, F)
+    for axis in reversed(range(len(u))):
+        pairs = zip(found[: 2**axis], found[2**axis :], strict=True)
+        found = [torch.lerp(low, high, fraction[axis][..., None]) for low, high in pairs]
+    return found[0].movedim(0, 1).flatten(1)
