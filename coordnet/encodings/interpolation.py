@@ -12,8 +12,6 @@ scatters.
 
 from __future__ import annotations
 
-import functools
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +19,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from ..memory import empty
-from ..parallel import run_all
+from ..memory import empty, scratch
 from .phase import fold
 
 __all__ = ["Layout", "interpolate"]
@@ -134,18 +131,24 @@ class _Lookup:
         self.kept: dict[int, tuple[Tensor, Tensor]] | None = {} if keep else None
 
     def block(self, samples: slice) -> tuple[Tensor, Tensor]:
-        """Return the rows of some samples, (2^d, L, n), and fractions, (d, L, n, width)."""
-        if self.kept is None:
-            return self.work_out(samples)
-        if samples.start not in self.kept:
-            self.kept[samples.start] = self.work_out(samples)
-        return self.kept[samples.start]
+        """Return the rows of some samples, (2^d, L, n), and fractions, (d, L, n, width).
+
+        Both lie in scratch memory: they last until the next block.
+        """
+        found = self.kept.get(samples.start) if self.kept is not None else None
+        if found is None:
+            found = self.work_out(samples)
+        if self.kept is not None:
+            self.kept[samples.start] = found
+        rows = scratch("rows", found[0].shape, torch.int64, found[0].device).copy_(found[0])
+        return rows, self.widened(found[1])
 
     def work_out(self, samples: slice) -> tuple[Tensor, Tensor]:
+        """Return int32 rows of some samples, (2^d, L, n), and their fractions, (d, L, n)."""
         layout = self.layout
         u = _unit(self.x[samples], layout)
         shape = (len(u), self.levels, u.shape[1])
-        position = empty(shape, u.dtype, u.device)
+        position = scratch("positions", shape, u.dtype, u.device)
         torch.mul(u[:, None], layout.scale, out=position).add_(0.5)
         # to look would make a CUDA device wait; there every vertex is wrapped
         inside = u.device.type == "cpu" and not any(layout.periodic)
@@ -162,14 +165,13 @@ class _Lookup:
         self.dense_rows(low, ways, rows[:, : layout.dense])
         if layout.dense < self.levels:
             self.hashed_rows(low, ways, rows[:, layout.dense :])
-        return rows, self.widened(fraction)
+        if self.smooth:
+            fraction = fraction * fraction * (3 - 2 * fraction)
+        return rows, fraction.to(self.dtype, copy=True)  # not the scratch memory itself
 
-    def buffer(self) -> Tensor:
-        """Return memory for the corners of any one block; its end is left over for a short one."""
-        corners = 2 ** self.x.shape[1]
-        longest = max((each.stop - each.start for each in self.slices), default=0)
-        size = corners * self.levels * longest * self.width
-        return empty((size,), self.dtype, self.x.device)
+    def corners(self, rows: Tensor) -> Tensor:
+        """Return memory for the numbers at all corners of a block, (2^d, L, n, width)."""
+        return scratch("corners", (*rows.shape, self.width), self.dtype, rows.device)
 
     def dense_rows(self, low: Tensor, ways: Tensor | None, rows: Tensor) -> None:
         """Fill rows (2^d, dense, n); bit i of a corner is axis i."""
@@ -210,15 +212,12 @@ class _Lookup:
         rows += layout.offsets[number:]
 
     def widened(self, fraction: Tensor) -> Tensor:
-        """Return fractions (d, L, n), or their smoothsteps, once for each of the numbers."""
-        if self.smooth:
-            fraction = fraction * fraction * (3 - 2 * fraction)
-        fraction = fraction.to(self.dtype)
+        """Return fractions (d, L, n) once for each of the numbers, (d, L, n, width)."""
         if self.width == 1:
             return fraction[..., None]
         # an ordinary broadcast would be as slow as everything else together
-        out = empty(fraction.shape, self.dtype.to_complex(), fraction.device)
-        return torch.view_as_real(torch.complex(fraction, fraction, out=out))
+        memory = scratch("fractions", fraction.shape, self.dtype.to_complex(), fraction.device)
+        return torch.view_as_real(torch.complex(fraction, fraction, out=memory))
 
 
 def _columns(tables: Tensor) -> Tensor:
@@ -251,14 +250,15 @@ class _Gather(torch.autograd.Function):
         width = columns.shape[1]
         shape = (lookup.number, lookup.levels, width)
         out = empty(shape, columns.dtype, tables.device)
-        buffer = lookup.buffer()
         for samples in lookup.slices:
             rows, fractions = lookup.block(samples)
-            found = buffer[: rows.numel() * lookup.width].view(*rows.shape, lookup.width)
+            found = lookup.corners(rows)
+            lines, target = rows.flatten(0, 1), _together(found).flatten(0, 1)
             for column in range(width):
-                # a column by itself: gathers of single numbers are the quick ones
-                target = _together(found).view(-1)
-                torch.index_select(columns[:, column], 0, rows.view(-1), out=target)
+                # a column by itself: gathers of single numbers are the quick ones, and those
+                # from many views of it run side by side
+                views = columns[:, column].expand(len(lines), -1)
+                torch.gather(views, 1, lines, out=target)
                 for axis in reversed(range(len(fractions))):
                     half = 2**axis
                     found[:half].lerp_(found[half : 2 * half], fractions[axis])
@@ -270,12 +270,6 @@ class _Gather(torch.autograd.Function):
         return _Scatter.apply(grads[0], ctx.lookup, ctx.number), None  # type: ignore[return-value]
 
 
-def _add(total: Tensor, rows: Tensor, shares: Tensor) -> None:
-    """Add shares (2^d, L, n) to the rows (2^d, L, n) of a column."""
-    for index, share in zip(rows, shares, strict=True):
-        total.scatter_add_(0, index.reshape(-1).long(), share.reshape(-1))
-
-
 class _Scatter(torch.autograd.Function):
     """tables = Aᵀ · features."""
 
@@ -285,15 +279,14 @@ class _Scatter(torch.autograd.Function):
         parts = _columns(features.reshape(-1, features.shape[1] // lookup.levels))
         width = parts.shape[1]
         parts = parts.view(-1, lookup.levels, width)
-        out = torch.zeros((width, number), dtype=parts.dtype, device=parts.device)
-        threads = torch.get_num_threads() if parts.device.type == "cpu" else 1
-        # rows of different levels never meet, so that levels can be added side by side
-        step = math.ceil(lookup.levels / threads)
-        groups = [slice(i, i + step) for i in range(0, lookup.levels, step)]
-        buffer = lookup.buffer()
+        # two threads add to a sum each, where two sums cost less than that saves
+        lookups = lookup.number * lookup.levels * 2 ** lookup.x.shape[1]
+        sums = 2 if parts.device.type == "cpu" and 2 * number <= lookups else 1
+        out = torch.zeros((width, sums, number), dtype=parts.dtype, device=parts.device)
         for samples in lookup.slices:
             rows, fractions = lookup.block(samples)
-            shares = buffer[: rows.numel() * lookup.width].view(*rows.shape, lookup.width)
+            shares = lookup.corners(rows)
+            halves = rows.view(sums, -1), _together(shares).view(sums, -1)
             for column in range(width):
                 _together(shares[0]).copy_(parts[samples, :, column].t())
                 for axis, fraction in enumerate(fractions):
@@ -301,12 +294,11 @@ class _Scatter(torch.autograd.Function):
                     lower, upper = shares[:half], shares[half : 2 * half]
                     torch.mul(lower, fraction, out=upper)
                     lower -= upper
-                total, together = out[column], _together(shares)
-                run_all([
-                    functools.partial(_add, total, rows[:, group], together[:, group])
-                    for group in groups
-                ])  # fmt: skip
-        return _numbers(out.t().contiguous())
+                out[column].scatter_add_(1, *halves)
+        total = out[:, 0]
+        if sums == 2:
+            total += out[:, 1]
+        return _numbers(total.t().contiguous())
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:

@@ -1,6 +1,5 @@
 """Grids against a reference in plain NumPy, and what their own backward promises."""
 
-import functools
 import itertools
 import json
 import math
@@ -16,7 +15,6 @@ import coordnet as cn
 from coordnet.encodings import Concat, DenseGrid, HashGrid, Identity, Normalized, build_encoding
 from coordnet.encodings.interpolation import interpolate_plainly
 from coordnet.errors import InputError
-from coordnet.parallel import run_all
 
 PRIMES = (1, 2654435761, 805459861)
 SIZE = {1: 3, 2: 6, 3: 7}  # small enough for the finer levels to be hashed
@@ -545,9 +543,10 @@ def test_a_module_first_used_in_inference_mode_can_be_trained(make, uniform):
     assert grid.tables.grad.isfinite().all()
 
 
-def test_order_and_number_of_backward_passes(make, uniform):
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_order_and_number_of_backward_passes(make, uniform, dtype):
     grid = make(2)
-    a, b = uniform((30, 2), seed=1).float(), uniform((20, 2), seed=2).float()
+    a, b = uniform((30, 2), seed=1).to(dtype), uniform((20, 2), seed=2).to(dtype)
     expected = []
     for x in (a, b):
         expected.append(torch.autograd.grad(grid(x).square().sum(), grid.tables)[0])
@@ -723,19 +722,3 @@ sys.exit(status)
 def test_a_fork_after_use_does_not_hang():
     done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_work_on_threads_is_all_done_and_its_errors_are_raised(set_threads):
-    for threads in (1, 2, 4):
-        set_threads(threads)
-        done = []
-        run_all([functools.partial(done.append, i) for i in range(7)])
-        assert sorted(done) == list(range(7))
-        run_all([])
-
-        def fail(i):
-            if i == 1:
-                raise ValueError("the second")
-
-        with pytest.raises(ValueError, match="the second"):
-            run_all([lambda i=i: fail(i) for i in range(3)])
