@@ -141,12 +141,9 @@ def _linear(fan_in: int, fan_out: int, gain: float, generator: torch.Generator |
     home = torch.get_default_device()
     if home.type == "meta":
         return layer  # sizes without memory: there is nothing to start
-    layer.to_empty(device=home)
-    with torch.no_grad():
-        for parameter, bound in (
-            (layer.weight, math.sqrt(gain / fan_in)),
-            (layer.bias, math.sqrt(1 / fan_in)),
-        ):
-            start = torch.empty(parameter.shape, dtype=parameter.dtype, device="cpu")
-            parameter.copy_(start.uniform_(-bound, bound, generator=generator))
+    for name, bound in (("weight", math.sqrt(gain / fan_in)), ("bias", math.sqrt(1 / fan_in))):
+        like = getattr(layer, name)
+        start = torch.empty(like.shape, dtype=like.dtype, device="cpu")
+        start.uniform_(-bound, bound, generator=generator)
+        setattr(layer, name, nn.Parameter(start.to(home)))
     return layer

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -13,10 +15,24 @@ from .config import FitConfig
 __all__ = ["Optimizer", "schedule"]
 
 _LEAST_SIDE = 32
+
+
+def _unwrapped(optimizer: Any) -> Any:
+    """Return an optimiser whose methods do not import PyTorch's compiler.
+
+    Those of PyTorch do, to keep themselves out of compiled code: a second before the first step.
+    Its ``step`` leaves it to the caller to switch gradients off.
+    """
+    names = ("add_param_group", "load_state_dict", "state_dict", "step", "zero_grad")
+    methods = {name: inspect.unwrap(getattr(optimizer, name)) for name in names}
+    return type(optimizer.__name__, (optimizer,), methods)
+
+
+_Adam, _Muon = _unwrapped(torch.optim.Adam), _unwrapped(torch.optim.Muon)
 # what each keeps for a parameter, from its first step on
 _KEPT: dict[type[torch.optim.Optimizer], set[str]] = {
-    torch.optim.Muon: {"momentum_buffer"},
-    torch.optim.Adam: {"step", "exp_avg", "exp_avg_sq"},
+    _Muon: {"momentum_buffer"},
+    _Adam: {"step", "exp_avg", "exp_avg_sq"},
 }
 
 
@@ -62,14 +78,12 @@ class Optimizer:
         self.parts: list[torch.optim.Optimizer] = []
         if matrices:
             self.parts.append(
-                torch.optim.Muon(
-                    matrices, lr=rate, weight_decay=0.0, adjust_lr_fn="match_rms_adamw"
-                )
+                _Muon(matrices, lr=rate, weight_decay=0.0, adjust_lr_fn="match_rms_adamw")
             )
         if others:
             fused = all(p.device.type in ("cpu", "cuda") and p.is_floating_point() for p in others)
             self.parts.append(
-                torch.optim.Adam(others, lr=rate, betas=config.betas, eps=config.eps, fused=fused)
+                _Adam(others, lr=rate, betas=config.betas, eps=config.eps, fused=fused)
             )
         self.rate = rate
 
@@ -78,7 +92,8 @@ class Optimizer:
         for part in self.parts:
             for group in part.param_groups:
                 group["lr"] = self.rate * fraction
-            part.step()
+            with torch.no_grad():
+                part.step()
         self.drop_gradients()
 
     def drop_gradients(self) -> None:

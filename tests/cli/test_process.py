@@ -55,6 +55,16 @@ def test_help_and_usage_import_nothing_heavy(process, arguments):
     assert not {"torch", "numpy", "matplotlib", "PIL", "tqdm", "imageio"} & set(modules)
 
 
+def test_fits_and_pictures_do_not_import_a_compiler(process, picture, pixels):
+    picture("p.png", pixels(5, 7, 3))
+    for arguments in (("fit", "p.png", *TINY), ("render", "run", "-o", "again.png")):
+        found = process(*arguments, code=MODULES)
+        assert found.returncode == 0, found.stderr
+        modules = found.stderr.splitlines()[-1].split()
+        assert "torch" in modules
+        assert not {"torch._dynamo", "torch._inductor", "sympy"} & set(modules)
+
+
 def test_a_fit_without_display_into_pipes_of_another_character_set(process, picture, pixels):
     picture("p.png", pixels(5, 7, 3))
     found = process("fit", "p.png", *TINY, PYTHONIOENCODING="ascii")

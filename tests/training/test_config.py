@@ -218,9 +218,32 @@ class TestOptimizer:
     def test_adam_alone(self):
         network = MLP(64, 3, hidden_dim=48)
         parts = Optimizer(network, FitConfig(optimizer="adam", betas=(0.5, 0.6), eps=1e-4)).parts
-        assert [type(part) for part in parts] == [torch.optim.Adam]
-        assert parts[0].defaults["betas"] == (0.5, 0.6)
-        assert parts[0].defaults["eps"] == 1e-4
+        (part,) = parts
+        assert isinstance(part, torch.optim.Adam)
+        assert part.defaults["betas"] == (0.5, 0.6)
+        assert part.defaults["eps"] == 1e-4
+
+    def test_steps_are_those_of_pytorchs_own_optimisers(self):
+        network, twin = (MLP(64, 3, hidden_dim=48, seed=1) for _ in range(2))
+        config = FitConfig(learning_rate=0.01)
+        ours = Optimizer(network, config)
+        matrices = [p for p in twin.parameters() if p.ndim == 2 and min(p.shape) >= 32]
+        rest = [p for p in twin.parameters() if not any(p is matrix for matrix in matrices)]
+        theirs = [
+            torch.optim.Muon(matrices, weight_decay=0.0, adjust_lr_fn="match_rms_adamw"),
+            torch.optim.Adam(rest, betas=config.betas, eps=config.eps, fused=True),
+        ]
+        for step in range(4):
+            x = torch.randn(20, 64, generator=torch.Generator().manual_seed(step))
+            for model in (network, twin):
+                model(x).square().mean().backward()
+            ours.step(1 / (step + 1))
+            for part in theirs:
+                part.param_groups[0]["lr"] = 0.01 / (step + 1)
+                part.step()
+                part.zero_grad()
+            for a, b in zip(network.parameters(), twin.parameters(), strict=True):
+                assert torch.equal(a, b)
 
     def test_shared_and_frozen_matrices(self):
         layer, frozen = nn.Linear(40, 40), nn.Linear(40, 40).requires_grad_(False)
