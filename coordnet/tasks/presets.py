@@ -38,6 +38,7 @@ SCENE_SPACES = {
 _MOST_VERTICES = 1 << 21
 _LARGE = 1 << 23
 _SHORT = 6.0
+_BRIEF = 2.0
 _GRID_CONFIG = {"learning_rate": 1e-2, "batch_size": 8192, "eps": 1e-15}
 
 
@@ -100,7 +101,7 @@ def _of_encoding(
     encoding: str, size: tuple[int, int, int], repeats: tuple[bool, bool], seconds: float | None
 ) -> Recipe:
     if encoding == "hashgrid":
-        return _grid(size, repeats)
+        return _grid(size, repeats, seconds)
     if encoding == "densegrid":
         return Recipe(encoding, _ladder(encoding, size, repeats), 64, 2, 1000, _GRID_CONFIG)
     return Recipe(encoding, _ladder(encoding, size, repeats), config=_network_config(seconds))
@@ -110,7 +111,7 @@ def _of_preset(
     preset: str, size: tuple[int, int, int], repeats: tuple[bool, bool], seconds: float | None
 ) -> Recipe:
     if preset == "fast":
-        return _grid(size, repeats)
+        return _grid(size, repeats, seconds)
     config = _network_config(seconds)
     # a tenth of what the pixels can tell apart: frequencies that fit them and are smooth between
     sigma = round(0.04 * math.sqrt(size[0] * size[1]), 2)
@@ -149,7 +150,9 @@ def _ladder(
     return known.get(encoding, {})
 
 
-def _grid(size: tuple[int, int, int], repeats: tuple[bool, bool]) -> Recipe:
+def _grid(
+    size: tuple[int, int, int], repeats: tuple[bool, bool], seconds: float | None
+) -> Recipe:
     """A grid of four levels, as fine as the picture, with no more numbers than it has."""
     height, width, channels = size
     values = height * width * channels
@@ -176,13 +179,16 @@ def _grid(size: tuple[int, int, int], repeats: tuple[bool, bool]) -> Recipe:
         if 2 * rows + network <= values and rows <= 4 * _MOST_VERTICES:
             break
         fineness *= 0.98
+    config = {**_GRID_CONFIG, "batch_size": 65_536 if large else 8192}
+    if seconds is not None and seconds <= _BRIEF:
+        config["learning_rate"] *= 2
     return Recipe(
         "hashgrid",
         settings,
         hidden_dim=64,
         layers=2,
         steps=2000 if large else 1000,
-        config={**_GRID_CONFIG, "batch_size": 65_536 if large else 8192},
+        config=config,
         note="A grid is for the pixels it was given: to enlarge, take --preset quality.",
     )
 

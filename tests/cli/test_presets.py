@@ -32,6 +32,15 @@ def test_large_pictures_have_a_bounded_grid():
     assert grid_parameters((20_000, 20_000, 3)) < 10_000_000
 
 
+@pytest.mark.parametrize("encoding", [None, "hashgrid"])
+def test_grids_hurry_where_seconds_are_few(encoding):
+    rates = [
+        recipe(None, encoding, (64, 64, 3), (False, False), seconds).config["learning_rate"]
+        for seconds in (1.0, 2.0, 2.1, None)
+    ]
+    assert rates == [0.02, 0.02, 0.01, 0.01]
+
+
 @pytest.mark.parametrize("preset", [None, *PRESETS])
 def test_every_preset_fits(preset, run, picture, pixels):
     picture("p.png", pixels(9, 14, 3))
