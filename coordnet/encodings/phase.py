@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from ..constants import supports_float64
-from ..memory import empty
+from ..memory import empty, scratch
 from ..parallel import SERIAL
 
 __all__ = ["encode", "fold", "no_autocast"]
@@ -233,37 +233,67 @@ def _harmonics(x: Tensor, period: Tensor | None, k: int) -> Tensor:
     most = 65_536 if x.device.type == "cpu" else max(1, _GPU_VALUES // k)
     for start in range(0, len(turns), most):
         target = out[start : start + most]
-        angle = turns[start : start + most] * math.tau
-        sin, cos = torch.sin(angle), torch.cos(angle)
-        first = torch.complex(sin.float(), cos.float())
-        factors = []
-        for _ in powers:  # e^(-iφ), e^(-2iφ), e^(-4iφ), …
-            factors.append(torch.complex(cos.float(), -sin.float())[:, None])
-            sin, cos = 2 * sin * cos, cos * cos - sin * sin
-        for rows in _whole_rows(len(target), k, x.device):
-            target[rows, 0] = first[rows]
-            for done, factor in zip(powers, factors, strict=True):
-                more = min(done, k - done)
-                known, new = target[rows, :more], target[rows, done : done + more]
-                torch.mul(known, factor[rows], out=new)
+        first, *factors = _doubled(turns[start : start + most] * math.tau, len(powers))
+        target[:, 0] = first
+        # 8 columns of a row are a line of the cache: the first few need no short runs
+        _multiply(target, powers[:3], factors[:3], 65_536)
+        _multiply(target, powers[3:], factors[3:], 8192)
     return torch.view_as_real(out).reshape(len(x), 2 * d * k)
 
 
-def _whole_rows(number: int, k: int, device: torch.device) -> list[slice]:
-    """Cut rows of k harmonics into runs that PyTorch splits between rows, if at all.
+def _doubled(angle: Tensor, number: int) -> Tensor:
+    """Return complex64 sin φ + i cos φ, then e^(-iφ), e^(-2iφ), e^(-4iφ), …: ``number`` of them.
+
+    Doubled in float64, in scratch memory that lasts until the next call. Every operation rounds
+    once, so that the bits are those of any loop.
+    """
+    size, home = (len(angle),), angle.device
+    sin, cos, other, another = scratch("angles", (4, *size), torch.float64, home)
+    real, imaginary = scratch("narrow angles", (2, *size), torch.float32, home)
+    found = scratch("factors", (number + 1, *size), torch.complex64, home)
+    torch.sin(angle, out=sin)
+    torch.cos(angle, out=cos)
+    torch.complex(real.copy_(sin), imaginary.copy_(cos), out=found[0])
+    sin.neg_()
+    for factor in found[1:]:
+        torch.complex(real.copy_(cos), imaginary.copy_(sin), out=factor)
+        torch.mul(sin, cos, out=other).mul_(2)
+        torch.mul(cos, cos, out=another).sub_(sin.square_())
+        sin, cos, other, another = other, another, sin, cos
+    return found
+
+
+def _multiply(target: Tensor, powers: list[int], factors: list[Tensor], run: int) -> None:
+    """Fill columns m … 2m - 1 of each row from those before them, for some powers of two m."""
+    k = target.shape[1]
+    products = max((min(done, k - done) for done in powers), default=1)
+    for rows in _whole_rows(len(target), products, run, target.device):
+        for done, factor in zip(powers, factors, strict=True):
+            more = min(done, k - done)
+            known, new = target[rows, :more], target[rows, done : done + more]
+            torch.mul(known, factor[rows, None], out=new)
+
+
+def _whole_rows(number: int, products: int, most: int, device: torch.device) -> list[slice]:
+    """Cut rows into runs of about ``most`` that PyTorch splits between rows, if at all.
 
     PyTorch deals n elements out to t = ceil(n / 32,768) threads, at most all it has, in equal
     parts. They are whole rows where t divides the number of rows.
+
+    Args:
+        number: how many rows there are.
+        products: the most in a row of one operation.
+        most: the longest run worth having.
+        device: where they are.
     """
     if device.type != "cpu":
         return [slice(0, number)]
-    products = max(1, k // 2)  # the most in a row of one doubling
     single = max(1, SERIAL // products)  # rows that are never split
     threads = torch.get_num_threads()
     run = single
     if threads <= 8:  # 8 threads at most take part in 8 · 32,768 products
         step = math.lcm(*range(1, threads + 1))
-        run = max(single, min(8 * single, 8192) // step * step)
+        run = max(single, min(8 * single, most) // step * step)
     whole = number // run * run
     found = [slice(i, i + run) for i in range(0, whole, run)]
     return found + [slice(i, min(i + single, number)) for i in range(whole, number, single)]
