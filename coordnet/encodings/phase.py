@@ -205,15 +205,18 @@ def _waves(x: Tensor, cycles: Tensor, period: Tensor | None, dtype: torch.dtype)
     out = empty((len(x), number, 2), dtype, x.device)
     values = _CPU_VALUES if x.device.type == "cpu" else _GPU_VALUES
     rows = max(1, values // max(1, number))
-    for start in range(0, len(x), rows):
-        block = x[start : start + rows].to(torch.float64)
+    many = max(65_536 // rows, 1) * rows  # coordinates are fewer: all threads fold them
+    for first in range(0, len(x), many):
+        chunk = x[first : first + many].to(torch.float64)
         if period is not None:
-            block = fold(block, period) / period
-        turns = _project(block, cycles)
-        turns.sub_(turns.round()).mul_(math.tau)
-        angle = turns.to(dtype)
-        out[start : start + rows, :, 0] = torch.sin(angle)
-        out[start : start + rows, :, 1] = torch.cos(angle)
+            chunk = fold(chunk, period) / period
+        for start in range(0, len(chunk), rows):
+            turns = _project(chunk[start : start + rows], cycles)
+            turns.sub_(turns.round()).mul_(math.tau)
+            angle = turns.to(dtype)
+            target = out[first + start : first + start + len(angle)]
+            target[..., 0] = torch.sin(angle)
+            target[..., 1] = torch.cos(angle)
     return out.flatten(1)
 
 
