@@ -150,9 +150,7 @@ def _ladder(
     return known.get(encoding, {})
 
 
-def _grid(
-    size: tuple[int, int, int], repeats: tuple[bool, bool], seconds: float | None
-) -> Recipe:
+def _grid(size: tuple[int, int, int], repeats: tuple[bool, bool], seconds: float | None) -> Recipe:
     """A grid of four levels, as fine as the picture, with no more numbers than it has."""
     height, width, channels = size
     values = height * width * channels
