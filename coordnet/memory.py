@@ -13,7 +13,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["available_memory", "empty", "keep_freed_memory", "rows_within", "scratch"]
+__all__ = [
+    "available_memory",
+    "drop_scratch",
+    "empty",
+    "keep_freed_memory",
+    "rows_within",
+    "scratch",
+]
 
 _LARGE = 4 << 20
 _KEPT = 16 << 20
@@ -82,6 +89,11 @@ def scratch(
     return torch.from_numpy(block[:size]).view(dtype).view(tuple(shape))
 
 
+def drop_scratch() -> None:
+    """Let go of the calling thread's scratch memory."""
+    _kept.blocks.clear()
+
+
 def rows_within(values_per_row: int, most: int = 16_384) -> int:
     """Return how many rows to take at once, at most ``most``, to stay within 16 MB of float32."""
     return max(1, min(most, (1 << 22) // max(1, values_per_row)))
@@ -123,6 +135,7 @@ def return_freed_memory() -> bool:
     Returns:
         Whether the C library took the setting; only glibc has it.
     """
+    drop_scratch()
     done = _set_thresholds(1 << 17)
     if done:
         ctypes.CDLL(None).malloc_trim(0)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from coordnet import MLP, Field, FourierFeatures, InputError, pixel_centres, render_image
-from coordnet.memory import empty, rows_within, scratch
+from coordnet.memory import drop_scratch, empty, rows_within, scratch
 from coordnet.rendering import render_points
 
 WIDTH, HEIGHT = 40, 24  # non-square wherever the two could be swapped
@@ -241,6 +241,10 @@ class TestMemory:
         large = scratch("growing", ((16 << 20) + 1,), torch.uint8)
         assert large.data_ptr() != grown.data_ptr()
         assert scratch("growing", (4,), torch.float32).data_ptr() == grown.data_ptr()
+        grown.fill_(7)
+        drop_scratch()
+        scratch("growing", (1 << 20,), torch.float32).zero_()
+        assert grown.eq(7).all()  # a block of its own
 
     def test_rows(self):
         assert rows_within(1) == 16_384

@@ -236,7 +236,7 @@ def _harmonics(x: Tensor, period: Tensor | None, k: int) -> Tensor:
     most = 65_536 if x.device.type == "cpu" else max(1, _GPU_VALUES // k)
     for start in range(0, len(turns), most):
         target = out[start : start + most]
-        first, *factors = _doubled(turns[start : start + most] * math.tau, len(powers))
+        first, *factors = _doubled(turns[start : start + most], len(powers))
         target[:, 0] = first
         # 8 columns of a row are a line of the cache: the first few need no short runs
         _multiply(target, powers[:3], factors[:3], 65_536)
@@ -244,26 +244,32 @@ def _harmonics(x: Tensor, period: Tensor | None, k: int) -> Tensor:
     return torch.view_as_real(out).reshape(len(x), 2 * d * k)
 
 
-def _doubled(angle: Tensor, number: int) -> Tensor:
+def _doubled(turns: Tensor, number: int) -> Tensor:
     """Return complex64 sin φ + i cos φ, then e^(-iφ), e^(-2iφ), e^(-4iφ), …: ``number`` of them.
 
     Doubled in float64, in scratch memory that lasts until the next call. Every operation rounds
     once, so that the bits are those of any loop.
     """
-    size, home = (len(angle),), angle.device
+    size, home = (len(turns),), turns.device
     sin, cos, other, another = scratch("angles", (4, *size), torch.float64, home)
-    real, imaginary = scratch("narrow angles", (2, *size), torch.float32, home)
     found = scratch("factors", (number + 1, *size), torch.complex64, home)
-    torch.sin(angle, out=sin)
-    torch.cos(angle, out=cos)
-    torch.complex(real.copy_(sin), imaginary.copy_(cos), out=found[0])
+    torch.mul(turns, math.tau, out=other)
+    torch.sin(other, out=sin)
+    torch.cos(other, out=cos)
+    _narrow(sin, cos, another, out=found[0])
     sin.neg_()
     for factor in found[1:]:
-        torch.complex(real.copy_(cos), imaginary.copy_(sin), out=factor)
+        _narrow(cos, sin, another, out=factor)
         torch.mul(sin, cos, out=other).mul_(2)
         torch.mul(cos, cos, out=another).sub_(sin.square_())
         sin, cos, other, another = other, another, sin, cos
     return found
+
+
+def _narrow(real: Tensor, imaginary: Tensor, memory: Tensor, out: Tensor) -> None:
+    """Round float64 parts to those of complex64 numbers, by way of as much memory as one takes."""
+    parts = memory.view(torch.float32).view(2, -1)
+    torch.complex(parts[0].copy_(real), parts[1].copy_(imaginary), out=out)
 
 
 def _multiply(target: Tensor, powers: list[int], factors: list[Tensor], run: int) -> None:
