@@ -15,12 +15,30 @@ from . import __version__
 from ._lazy import LazyTable
 from .errors import InputError, refuse
 from .files import json_values, write_atomic
+from .tensor_files import TensorFileKind
 
 __all__ = ["load", "load_settings", "save"]
 
-_FORMAT = 1
-_KEY = "coordnet"
 _SMALL = 1 << 20
+
+
+def _damaged(path: Path, what: str) -> NoReturn:
+    raise InputError(
+        f"a model file must hold what its description says: {str(path)!r}",
+        " ".join(what.split())[:200],
+        "The file is damaged or was not written by coordnet.",
+    )
+
+
+_MODEL_FILE = TensorFileKind(
+    noun="model",
+    described="a field",
+    key="coordnet",
+    number=1,
+    instead="Pass a run folder or its model.",
+    version="Load it with the version of coordnet that wrote it.",
+    damaged=_damaged,
+)
 
 # kind of model in a file → its class, which has spec() and from_spec(spec)
 MODELS: LazyTable[Any] = LazyTable(
@@ -57,7 +75,7 @@ def save(
         for name, tensor in model.state_dict().items()
     }
     text = json.dumps(about, allow_nan=False, sort_keys=True)
-    write_atomic(path, to_bytes(tensors, metadata={_KEY: text}))
+    write_atomic(path, to_bytes(tensors, metadata={_MODEL_FILE.key: text}))
 
 
 def load(path: str | os.PathLike[str], device: str | torch.device = "cpu") -> Any:
@@ -84,7 +102,7 @@ def describe(model: Any) -> dict[str, Any]:
     """
     kind = _kind_of(model)
     return {
-        "format": _FORMAT,
+        "format": _MODEL_FILE.number,
         "version": __version__,
         **({} if kind == "field" else {"kind": kind}),
         "field": model.spec(),
@@ -158,35 +176,10 @@ def _check_device(device: str | torch.device) -> None:
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    from safetensors import SafetensorError, safe_open
-
-    if not path.is_file():
-        kind = "a folder" if path.is_dir() else "no file"
-        refuse(f"a model must be a file: {str(path)!r}", kind, "Pass a run folder or its model.")
-    try:
-        with safe_open(path, framework="pt", device="cpu") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError) as error:
-        refuse(
-            f"a model must be a safetensors file: {str(path)!r}",
-            " ".join(str(error).split())[:120],
-            "Only files that coordnet wrote are read; nothing in this one was run.",
-        )
-    try:
-        about = json.loads(metadata[_KEY])
-        number = about["format"]
-    except (KeyError, ValueError, TypeError, RecursionError):
-        _damaged(path, "no description of a field")
-    if number != _FORMAT:
-        refuse(
-            f"a model's format must be {_FORMAT}: {str(path)!r}",
-            f"format {number!r}",
-            "Load it with the version of coordnet that wrote it.",
-        )
-    if "field" not in about:
-        _damaged(path, "no description of a field")
-    return about, tensors
+    with _MODEL_FILE.open(path) as (file, about):
+        if "field" not in about:
+            _damaged(path, "no description of a field")
+        return about, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
 
 
 def _empty_model(path: Path, about: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Any:
@@ -222,11 +215,3 @@ def _check_sizes(path: Path, spec: Any, most: int, most_layers: int) -> None:
             if isinstance(each, int) and each > most:
                 _damaged(path, "sizes that its tensors do not have")
             _check_sizes(path, each, most, most_layers)
-
-
-def _damaged(path: Path, what: str) -> NoReturn:
-    raise InputError(
-        f"a model file must hold what its description says: {str(path)!r}",
-        " ".join(what.split())[:200],
-        "The file is damaged or was not written by coordnet.",
-    )

@@ -16,6 +16,7 @@ SCRIPTS = PACKAGE.parent / "scripts"
 
 # a room is a module or a package right under coordnet/; each may import what its line names
 BASE = {"_lazy", "cameras", "constants", "errors", "files", "grids", "memory", "parallel", "specs"}
+BASE |= {"tensor_files"}
 TOOLS = {"datasets", "metrics", "plotting", "rendering"}
 ALLOWED = {
     **dict.fromkeys(BASE | TOOLS | {"encodings", "networks"}, BASE),

@@ -14,11 +14,10 @@ from torch import Tensor
 
 from ..errors import InputError, refuse
 from ..files import atomic
+from ..tensor_files import TensorFileKind
 
 __all__ = ["CheckpointFile", "damaged", "read_checkpoint", "write_checkpoint"]
 
-_KEY = "coordnet.checkpoint"
-_FORMAT = 1
 _DTYPES = {
     torch.float64: "F64",
     torch.float32: "F32",
@@ -33,6 +32,26 @@ _DTYPES = {
 }
 
 
+def damaged(path: Path, what: str) -> NoReturn:
+    """Raise the error of a checkpoint that does not hold what it should."""
+    refuse(
+        f"a checkpoint must hold the state of this fit: {str(path)!r}",
+        " ".join(what.split())[:200],
+        "It is damaged or of another fit: begin anew.",
+    )
+
+
+_CHECKPOINT_FILE = TensorFileKind(
+    noun="checkpoint",
+    described="a fit",
+    key="coordnet.checkpoint",
+    number=1,
+    instead="Pass the file of a fit.",
+    version="Go on with the version of coordnet that wrote it.",
+    damaged=damaged,
+)
+
+
 def write_checkpoint(path: Path, tensors: Mapping[str, Tensor], about: dict[str, Any]) -> int:
     """Write tensors and plain JSON values to a file, whole or not at all; return its bytes.
 
@@ -44,8 +63,8 @@ def write_checkpoint(path: Path, tensors: Mapping[str, Tensor], about: dict[str,
     """
     # wide ones first: each then begins at a multiple of its own width
     names = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))
-    text = json.dumps({"format": _FORMAT, **about}, allow_nan=False)
-    header: dict[str, Any] = {"__metadata__": {_KEY: text}}
+    text = json.dumps({"format": _CHECKPOINT_FILE.number, **about}, allow_nan=False)
+    header: dict[str, Any] = {"__metadata__": {_CHECKPOINT_FILE.key: text}}
     end = 0
     for name in names:
         tensor = tensors[name]
@@ -122,45 +141,10 @@ def read_checkpoint(path: Path) -> Iterator[CheckpointFile]:
         InputError: no checkpoint of this version; what is found wrong inside the block as a
             `ValueError`, `RuntimeError` or the like is a damaged file, too.
     """
-    from safetensors import SafetensorError, safe_open
-
-    if not path.is_file():
-        kind = "a folder" if path.is_dir() else "no file"
-        refuse(f"a checkpoint must be a file: {str(path)!r}", kind, "Pass the file of a fit.")
-    try:
-        with safe_open(path, framework="pt", device="cpu") as file:
-            yield CheckpointFile(path, file, _about(path, file.metadata() or {}))
-    except InputError:
-        raise
-    except (SafetensorError, OSError) as error:
-        refuse(
-            f"a checkpoint must be a safetensors file: {str(path)!r}",
-            " ".join(str(error).split())[:120],
-            "Only files that coordnet wrote are read; nothing in this one was run.",
-        )
-    except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        damaged(path, str(error))
-
-
-def _about(path: Path, metadata: dict[str, str]) -> dict[str, Any]:
-    try:
-        about = json.loads(metadata[_KEY])
-        number = about["format"]
-    except (LookupError, RecursionError, TypeError, ValueError):
-        damaged(path, "no description of a fit")
-    if number != _FORMAT:
-        refuse(
-            f"a checkpoint's format must be {_FORMAT}: {str(path)!r}",
-            f"format {number!r}",
-            "Go on with the version of coordnet that wrote it.",
-        )
-    return about
-
-
-def damaged(path: Path, what: str) -> NoReturn:
-    """Raise the error of a checkpoint that does not hold what it should."""
-    refuse(
-        f"a checkpoint must hold the state of this fit: {str(path)!r}",
-        " ".join(what.split())[:200],
-        "It is damaged or of another fit: begin anew.",
-    )
+    with _CHECKPOINT_FILE.open(path) as (file, about):
+        try:
+            yield CheckpointFile(path, file, about)
+        except (InputError, OSError):
+            raise
+        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            damaged(path, str(error))
