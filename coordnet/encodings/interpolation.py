@@ -281,8 +281,8 @@ class _Scatter(torch.autograd.Function):
         parts = parts.view(-1, lookup.levels, width)
         # two threads add to a sum each, where two sums cost less than that saves
         lookups = lookup.number * lookup.levels * 2 ** lookup.x.shape[1]
-        sums = 2 if parts.device.type == "cpu" and 2 * number <= lookups else 1
-        out = torch.zeros((width, sums, number), dtype=parts.dtype, device=parts.device)
+        sums = 2 if parts.device.type == "cpu" and number <= lookups else 1
+        out = torch.zeros((sums, number, width), dtype=parts.dtype, device=parts.device)
         for samples in lookup.slices:
             rows, fractions = lookup.block(samples)
             shares = lookup.corners(rows)
@@ -294,11 +294,11 @@ class _Scatter(torch.autograd.Function):
                     lower, upper = shares[:half], shares[half : 2 * half]
                     torch.mul(lower, fraction, out=upper)
                     lower -= upper
-                out[column].scatter_add_(1, *halves)
-        total = out[:, 0]
+                out[..., column].scatter_add_(1, *halves)
+        total = out[0]
         if sums == 2:
-            total += out[:, 1]
-        return _numbers(total.t().contiguous())
+            total += out[1]
+        return _numbers(total)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
