@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from ..errors import integer_at_least, positive_number, refuse
 from .combine import Normalized
 from .encoding import Encoding
-from .interpolation import Layout, interpolate
+from .interpolation import interpolate
 from .phase import no_autocast
+from .vertices import Layout
 
 __all__ = ["DenseGrid", "HashGrid"]
 

@@ -12,7 +12,6 @@ scatters.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,38 +19,11 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from ..memory import empty, scratch
-from .phase import fold
+from .vertices import PRIMES, Layout, interpolate_plainly, unit_coordinates, wrapped
 
-__all__ = ["Layout", "interpolate"]
+__all__ = ["interpolate"]
 
-# tiny-cuda-nn's primes; the first axis is not multiplied
-PRIMES = (1, 2654435761, 805459861, 3674653429, 2097192037, 1434869437, 2165219737)
 _CPU_VALUES = 1 << 20
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where the vertices of L levels lie in d dimensions, and where their rows are.
-
-    Dense levels, with a row for each vertex, come first; the others are hashed.
-
-    Attributes:
-        scale: float64 (d, L, 1), cells per unit; u lies at u · scale + ½.
-        vertices: int32 (d, L, 1), vertices along each axis.
-        strides: int32 (d, dense, 1), rows from one vertex to the next of a dense level.
-        offsets: int32 (L, 1), first row of each level.
-        dense: number of dense levels.
-        mask: rows of a hashed level, minus 1.
-        periodic: whether each axis wraps around, with period 1.
-    """
-
-    scale: Tensor
-    vertices: Tensor
-    strides: Tensor
-    offsets: Tensor
-    dense: int
-    mask: int
-    periodic: tuple[bool, ...]
 
 
 def interpolate(
@@ -84,22 +56,6 @@ def _transformed(*tensors: Tensor) -> bool:
 
     wrapped = any(_functorch.is_functorch_wrapped_tensor(tensor) for tensor in tensors)
     return wrapped or getattr(forward_ad, "_current_level", 0) >= 0
-
-
-def _unit(x: Tensor, layout: Layout) -> Tensor:
-    """Coordinates axis by axis, (d, N), in float64, periodic axes folded."""
-    u = x.to(layout.scale.dtype).t()
-    if any(layout.periodic):
-        one = torch.ones(1, dtype=u.dtype, device=u.device)
-        rows = [fold(r, one) if p else r for r, p in zip(u, layout.periodic, strict=True)]
-        u = torch.stack(rows)
-    return u
-
-
-def _wrapped(cell: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
-    """Return the vertices (d, L, N) below and above, wrapped around so that every row exists."""
-    low = cell.remainder(layout.vertices)
-    return low, (low + 1).remainder(layout.vertices)
 
 
 class _Lookup:
@@ -146,7 +102,7 @@ class _Lookup:
     def work_out(self, samples: slice) -> tuple[Tensor, Tensor]:
         """Return int32 rows of some samples, (2^d, L, n), and their fractions, (d, L, n)."""
         layout = self.layout
-        u = _unit(self.x[samples], layout)
+        u = unit_coordinates(self.x[samples], layout)
         shape = (len(u), self.levels, u.shape[1])
         position = scratch("positions", shape, u.dtype, u.device)
         torch.mul(u[:, None], layout.scale, out=position).add_(0.5)
@@ -159,7 +115,7 @@ class _Lookup:
         else:
             cell = position.floor()
             fraction = position.sub_(cell)
-            low, high = _wrapped(cell.int(), layout)
+            low, high = wrapped(cell.int(), layout)
             ways = high - low
         rows = empty((2 ** len(u), *shape[1:]), torch.int32, u.device)
         self.dense_rows(low, ways, rows[:, : layout.dense])
@@ -303,34 +259,3 @@ class _Scatter(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
         return _Gather.apply(grads[0], ctx.lookup), None, None  # type: ignore[return-value]
-
-
-def interpolate_plainly(x: Tensor, tables: Tensor, layout: Layout, smooth: bool) -> Tensor:
-    """The same in ordinary operations, differentiable in x too, as often as one likes.
-
-    Products and sums are taken in the order of the quick way: the values are the same.
-    """
-    u = _unit(x, layout)
-    position = u[:, None] * layout.scale + 0.5
-    cell = position.detach().floor()
-    fraction = position - cell
-    if smooth:
-        fraction = fraction * fraction * (3 - 2 * fraction)
-    fraction = fraction.to(tables.dtype)
-    low, high = (each.long() for each in _wrapped(cell.int(), layout))
-    dense = [layout.offsets[: layout.dense]]
-    hashed = [torch.zeros_like(low[0, layout.dense :])]
-    for axis in range(len(u)):
-        ends = (low[axis], high[axis])
-        steps = [end[: layout.dense] * layout.strides[axis] for end in ends]
-        dense = [row + step for step in steps for row in dense]
-        mixed = [end[layout.dense :] * PRIMES[axis] for end in ends]
-        hashed = [row ^ mix for mix in mixed for row in hashed]
-    found = []
-    for first, second in zip(dense, hashed, strict=True):
-        rows = torch.cat([first, (second & layout.mask) + layout.offsets[layout.dense :]])
-        found.append(tables[rows])  # (L, N, F)
-    for axis in reversed(range(len(u))):
-        pairs = zip(found[: 2**axis], found[2**axis :], strict=True)
-        found = [torch.lerp(low, high, fraction[axis][..., None]) for low, high in pairs]
-    return found[0].movedim(0, 1).flatten(1)

@@ -13,7 +13,7 @@ import torch
 
 import coordnet as cn
 from coordnet.encodings import Concat, DenseGrid, HashGrid, Identity, Normalized, build_encoding
-from coordnet.encodings.interpolation import interpolate_plainly
+from coordnet.encodings.vertices import interpolate_plainly
 from coordnet.errors import InputError
 
 PRIMES = (1, 2654435761, 805459861)
