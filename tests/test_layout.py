@@ -15,8 +15,10 @@ PACKAGE = Path(coordnet.__file__).parent
 SCRIPTS = PACKAGE.parent / "scripts"
 
 # a room is a module or a package right under coordnet/; each may import what its line names
-BASE = {"_lazy", "cameras", "constants", "errors", "files", "grids", "memory", "parallel", "specs"}
-BASE |= {"tensor_files"}
+BASE = {
+    *("_lazy", "cameras", "constants", "errors", "files", "grids", "memory", "parallel", "specs"),
+    "tensor_files",
+}
 TOOLS = {"datasets", "metrics", "plotting", "rendering"}
 ALLOWED = {
     **dict.fromkeys(BASE | TOOLS | {"encodings", "networks"}, BASE),

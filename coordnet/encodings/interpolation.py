@@ -84,20 +84,18 @@ class _Lookup:
         self.slices = [
             slice(i, min(i + step, self.number)) for i in range(0, self.number, max(1, step))
         ]
-        self.kept: dict[int, tuple[Tensor, Tensor]] | None = {} if keep else None
+        self.keep, self.kept = keep, dict[int, tuple[Tensor, Tensor]]()
 
     def block(self, samples: slice) -> tuple[Tensor, Tensor]:
         """Return the rows of some samples, (2^d, L, n), and fractions, (d, L, n, width).
 
         Both lie in scratch memory: they last until the next block.
         """
-        found = self.kept.get(samples.start) if self.kept is not None else None
-        if found is None:
-            found = self.work_out(samples)
-        if self.kept is not None:
+        narrow, fraction = found = self.kept.get(samples.start) or self.work_out(samples)
+        if self.keep:
             self.kept[samples.start] = found
-        rows = scratch("rows", found[0].shape, torch.int64, found[0].device).copy_(found[0])
-        return rows, self.widened(found[1])
+        rows = scratch("rows", narrow.shape, torch.int64, narrow.device).copy_(narrow)
+        return rows, self.widened(fraction)
 
     def work_out(self, samples: slice) -> tuple[Tensor, Tensor]:
         """Return int32 rows of some samples, (2^d, L, n), and their fractions, (d, L, n)."""
