@@ -8,12 +8,23 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-__all__ = ["ExactConstants", "supports_float64"]
+__all__ = ["ExactConstants", "cast_of", "supports_float64"]
 
 
 def supports_float64(device: torch.device) -> bool:
     """Whether tensors of dtype float64 can live on ``device`` (they cannot on MPS)."""
     return device.type != "mps"
+
+
+def cast_of(convert: Callable[[Tensor], Tensor]) -> torch.dtype | None:
+    """Return the dtype that `nn.Module.to` casts to, None where it only moves.
+
+    Args:
+        convert: what `nn.Module._apply` applies to every tensor.
+    """
+    probes = (torch.empty(0, dtype=dtype, device="cpu") for dtype in (torch.half, torch.float))
+    half, single = (convert(probe).dtype for probe in probes)
+    return half if half == single else None
 
 
 class ExactConstants(nn.Module):
@@ -30,20 +41,21 @@ class ExactConstants(nn.Module):
         self.register_buffer(name, value.to(home) if supports_float64(home) else value)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
-        exact = {
-            name: buffer
-            for name, buffer in self._buffers.items()
-            if buffer is not None and buffer.dtype == torch.float64
-        }
-        for name in exact:
-            self._buffers[name] = None  # out of the way of a cast that the device may not allow
-        super()._apply(fn, recurse)
-        for name, buffer in exact.items():
-            device = fn(torch.empty(0, device=buffer.device, dtype=torch.float32)).device
-            if buffer.is_meta and device.type != "meta":
-                self._buffers[name] = torch.empty_like(buffer, device=device)  # to_empty()
-            elif supports_float64(device):
-                self._buffers[name] = buffer.to(device)
-            else:
-                self._buffers[name] = buffer.cpu()
-        return self
+        exact = {id(b) for b in self._buffers.values() if b is not None and _is_exact(b)}
+
+        def convert(tensor: Tensor) -> Tensor:
+            return _moved(tensor, fn) if id(tensor) in exact else fn(tensor)
+
+        return super()._apply(convert, recurse)
+
+
+def _is_exact(buffer: Tensor) -> bool:
+    return buffer.dtype == torch.float64
+
+
+def _moved(constant: Tensor, fn: Callable[[Tensor], Tensor]) -> Tensor:
+    """Return a constant on the device that ``fn`` moves tensors to, in its own dtype."""
+    device = fn(torch.empty(0, device=constant.device, dtype=torch.float32)).device
+    if constant.is_meta and device.type != "meta":
+        return torch.empty_like(constant, device=device)  # to_empty()
+    return constant.to(device if supports_float64(device) else "cpu")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NoReturn
 
-__all__ = ["InputError", "integer_at_least", "positive_number", "refuse"]
+__all__ = ["InputError", "boolean", "integer_at_least", "positive_number", "refuse"]
 
 
 class InputError(ValueError):
@@ -29,6 +29,13 @@ class InputError(ValueError):
 def refuse(rule: str, got: object, remedy: str) -> NoReturn:
     """Raise an `InputError` with its three parts."""
     raise InputError(rule, got, remedy)
+
+
+def boolean(name: str, value: object) -> bool:
+    """Return ``value`` as a bool, or raise `InputError`: the text 'False' would count as true."""
+    if value is True or value is False or type(value).__name__ in ("bool_", "bool"):
+        return bool(value)
+    return refuse(f"{name} must be True or False", f"{name}={value!r}", "Pass a bool.")
 
 
 def integer_at_least(minimum: int, name: str, value: object, remedy: str) -> int:

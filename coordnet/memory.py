@@ -1,4 +1,4 @@
-"""Large buffers whose first use is cheap."""
+"""Memory for large tensors: buffers with few page faults, rows that fit, what is available."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ import ctypes
 import functools
 import math
 import sys
-import threading
 from collections.abc import Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from .transforms import is_traced
+
 __all__ = [
     "available_memory",
-    "drop_scratch",
     "empty",
     "keep_freed_memory",
     "rows_within",
-    "scratch",
 ]
 
 _LARGE = 4 << 20
-_KEPT = 16 << 20
 _NUMPY = {
     torch.float32: np.float32,
     torch.float64: np.float64,
@@ -43,55 +41,10 @@ def empty(shape: Sequence[int], dtype: torch.dtype, device: torch.device | str =
     33 MB buffer then costs 16 page faults instead of 8192. (Measured on two cores: filling it
     takes 0.7 ms against 8 ms.)
     """
-    device = torch.device(device)
-    size = math.prod(shape) * dtype.itemsize
-    if (
-        device.type != "cpu"
-        or size < _LARGE
-        or dtype not in _NUMPY
-        or torch.compiler.is_compiling()
-    ):
+    small = math.prod(shape) * dtype.itemsize < _LARGE or dtype not in _NUMPY
+    if small or torch.device(device).type != "cpu" or is_traced():
         return torch.empty(tuple(shape), dtype=dtype, device=device)
     return torch.from_numpy(np.empty(tuple(shape), _NUMPY[dtype])).view(dtype)
-
-
-class _Kept(threading.local):
-    """The scratch memory of one thread, by its purpose."""
-
-    def __init__(self) -> None:
-        self.blocks: dict[str, np.ndarray] = {}
-
-
-_kept = _Kept()
-
-
-def scratch(
-    purpose: str, shape: Sequence[int], dtype: torch.dtype, device: torch.device | str = "cpu"
-) -> Tensor:
-    """Return an uninitialised tensor for the time until the thread asks for this purpose again.
-
-    On a CPU, up to 16 MB, it is the same memory each time, which costs no page faults and stays
-    in the cache; above that, and elsewhere, it is an ordinary tensor.
-
-    Args:
-        purpose: what the memory is for. Whoever needs two tensors at a time names two purposes.
-        shape: shape of the tensor.
-        dtype: its dtype.
-        device: where it lies.
-    """
-    size = math.prod(shape) * dtype.itemsize
-    if torch.device(device).type != "cpu" or size > _KEPT or torch.compiler.is_compiling():
-        return empty(shape, dtype, device)
-    block = _kept.blocks.get(purpose)
-    if block is None or block.nbytes < size:
-        block = _kept.blocks[purpose] = np.empty(size, np.uint8)
-    # made anew each time: a tensor from inference mode could not be written to outside of it
-    return torch.from_numpy(block[:size]).view(dtype).view(tuple(shape))
-
-
-def drop_scratch() -> None:
-    """Let go of the calling thread's scratch memory."""
-    _kept.blocks.clear()
 
 
 def rows_within(values_per_row: int, most: int = 16_384) -> int:
@@ -135,7 +88,6 @@ def return_freed_memory() -> bool:
     Returns:
         Whether the C library took the setting; only glibc has it.
     """
-    drop_scratch()
     done = _set_thresholds(1 << 17)
     if done:
         ctypes.CDLL(None).malloc_trim(0)

@@ -17,7 +17,6 @@ from typing import Any
 import torch
 
 import coordnet as cn
-from coordnet.memory import drop_scratch
 from coordnet.training import choose_device
 
 Work = Callable[[], object]
@@ -126,8 +125,7 @@ def peak_bytes(work: Work, device: torch.device) -> int:
     CUDA: its allocator's own peak. CPU: large buffers of coordnet come from NumPy, which
     tracemalloc sees, and all others from PyTorch, whose profiler logs every allocation. The two
     peaks are added, although they need not fall on one moment: the sum is an upper bound. The
-    work is done once before, so that what is made once does not count, but scratch memory that
-    later calls use again does.
+    work is done once before, so that what is made once does not count.
     """
     work()
     gc.collect()
@@ -162,7 +160,6 @@ def _profiled_peak(work: Work) -> int:
 
 def _traced_peak(work: Work) -> int:
     """Return the peak of Python's and NumPy's allocations."""
-    drop_scratch()
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]

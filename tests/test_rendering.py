@@ -4,14 +4,13 @@ import os
 import subprocess
 import sys
 import textwrap
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import torch
 
 from coordnet import MLP, Field, FourierFeatures, InputError, pixel_centres, render_image
-from coordnet.memory import drop_scratch, empty, rows_within, scratch
+from coordnet.memory import empty, rows_within
 from coordnet.rendering import render_points
 
 WIDTH, HEIGHT = 40, 24  # non-square wherever the two could be swapped
@@ -218,33 +217,6 @@ class TestMemory:
         buffer.fill_(1)
         assert buffer.is_contiguous()
         assert empty(shape, dtype, "meta").is_meta
-
-    @pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.complex128])
-    def test_scratch_memory_is_one_for_each_purpose_and_thread(self, dtype):
-        first = scratch("one", (3, 5), dtype)
-        assert (first.shape, first.dtype) == ((3, 5), dtype)
-        other = scratch("other", (3, 5), dtype)
-        first.fill_(1), other.fill_(2)
-        assert scratch("one", (15,), dtype).tolist() == [1] * 15
-        assert scratch("one", (0, 4), dtype).shape == (0, 4)
-        with ThreadPoolExecutor(1) as pool:
-            pool.submit(lambda: scratch("one", (3, 5), dtype).fill_(3)).result()
-        assert scratch("one", (15,), dtype).tolist() == [1] * 15
-        with torch.inference_mode():
-            scratch("one", (2,), dtype)
-        scratch("one", (2,), dtype).add_(1)
-        assert scratch("one", (2,), dtype, "meta").is_meta
-
-    def test_scratch_memory_grows_up_to_a_bound(self):
-        grown = scratch("growing", (1 << 20,), torch.float32)
-        assert scratch("growing", (4,), torch.float32).data_ptr() == grown.data_ptr()
-        large = scratch("growing", ((16 << 20) + 1,), torch.uint8)
-        assert large.data_ptr() != grown.data_ptr()
-        assert scratch("growing", (4,), torch.float32).data_ptr() == grown.data_ptr()
-        grown.fill_(7)
-        drop_scratch()
-        scratch("growing", (1 << 20,), torch.float32).zero_()
-        assert grown.eq(7).all()  # a block of its own
 
     def test_rows(self):
         assert rows_within(1) == 16_384

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from ..errors import integer_at_least, refuse
 from ..specs import build_from
 from .encoding import Encoding
+from .phase import difference
 
 __all__ = ["Concat", "Identity", "Normalized"]
 
@@ -120,7 +121,7 @@ class Normalized(Encoding):
     def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:
         """Return the features of the normalised coordinates."""
         home = self.lower.device  # the CPU where x's device has no float64
-        unit = (x.to(home).to(torch.float64) - self.lower) / self.extent
+        unit = difference(x.to(home), self.lower) / self.extent
         return self.encoding.features(unit, dtype).to(x.device)
 
 

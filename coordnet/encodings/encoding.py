@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
 
-from ..constants import ExactConstants
+from ..constants import ExactConstants, cast_of
 from ..errors import integer_at_least, refuse
 
 __all__ = ["Encoding"]
@@ -17,8 +18,11 @@ class Encoding(ExactConstants):
     """Lifts coordinates of shape ``(..., in_dim)`` into features of shape ``(..., out_dim)``.
 
     Any number of leading axes is accepted, empty ones too. Floating-point and integer inputs
-    are taken exactly as they are; the features are float64 for float64 inputs and float32
-    otherwise, whatever the module was cast to and whether or not autocast is on.
+    are taken exactly as they are, whether or not autocast is on. The dtype of the features is
+    the one that the module was last cast to, by ``.half()``, ``.bfloat16()``, ``.double()``,
+    ``.to(dtype)`` or through a parent module, so that the next layer of a `torch.nn.Sequential`
+    fits; they are computed in float32 at least and rounded once. Of a module that was never cast
+    they are float64 for float64 inputs and float32 otherwise.
 
     Attributes:
         in_dim: number of input axes.
@@ -28,6 +32,7 @@ class Encoding(ExactConstants):
 
     in_dim: int
     periods: tuple[float | None, ...]
+    _cast: torch.dtype | None = None
 
     def __init__(self, in_dim: int) -> None:
         super().__init__()
@@ -55,7 +60,12 @@ class Encoding(ExactConstants):
     def forward(self, x: Tensor) -> Tensor:
         """Return the features of ``x``, shape ``(..., in_dim)`` to ``(..., out_dim)``."""
         self.check_input(x)
-        return self.features(x, self.feature_dtype(x))
+        dtype = self._cast
+        if dtype is None:
+            dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
+        if dtype.itemsize < 4:
+            return self.features(x, torch.float32).to(dtype)
+        return self.features(x, dtype)
 
     def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:
         """Return the features of checked coordinates, in the ``dtype`` asked for.
@@ -84,10 +94,19 @@ class Encoding(ExactConstants):
                 f"Pass coordinates of shape (..., {self.in_dim}){hint}.",
             )
 
-    @staticmethod
-    def feature_dtype(x: Tensor) -> torch.dtype:
-        """Return the dtype of the features of ``x``: float64 for float64, else float32."""
-        return torch.float64 if x.dtype == torch.float64 else torch.float32
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        cast = cast_of(fn)
+        super()._apply(fn, recurse)
+        self._cast = self._cast if cast is None else cast
+        return self
+
+    def __prepare_scriptable__(self) -> NoReturn:
+        """Refuse torch.jit.script, which asks every module for this."""
+        refuse(
+            "an encoding cannot be compiled by torch.jit.script",
+            type(self).__name__,
+            "Use torch.export, torch.compile or torch.jit.trace.",
+        )
 
     def extra_repr(self) -> str:
         """Show the settings in ``print(module)``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import integer_at_least, positive_number, refuse
+from ..errors import boolean, integer_at_least, positive_number, refuse
 from . import frequencies as ladders
 from .encoding import Encoding
 from .phase import encode
@@ -116,7 +117,9 @@ class FourierFeatures(Encoding):
     ) -> FourierFeatures:
         """Build the Transformer's ladder for real x: sin and cos of pos / C^(2i/d), d = 2k.
 
-        Wavelengths grow geometrically from 2π to 2π C^((d-2)/d) positions, where pos = scale·x.
+        Wavelengths grow geometrically from 2π to 2π C^((d-2)/d) positions, where pos = scale·x:
+        over coordinates in [0, 1] with scale 1 most features are constant. In a `Field` a
+        `UserWarning` says so.
 
         Args:
             in_dim: number of input axes.
@@ -139,45 +142,54 @@ class FourierFeatures(Encoding):
         cls,
         in_dim: int,
         k: int,
-        sigma: float = 10.0,
+        sigma: Period = 10.0,
         seed: int = 0,
         period: Period | None = None,
         include_input: bool = False,
     ) -> FourierFeatures:
-        """Build random features: sin and cos of 2π b·x with b drawn from N(0, sigma² I).
+        """Build random features: sin and cos of 2π b·x with b drawn from N(0, diag(sigma²)).
 
         The frequencies are constants: drawn once from the seed (PyTorch's global generator is
         not touched), kept in float64, saved with the model, never trained. (Tancik et al.,
         2020, order cos before sin.)
 
         With ``period`` the products b·period are rounded to whole numbers (a vector that
-        rounds to 0 is drawn again): the features stay isotropic *and* repeat exactly.
+        rounds to 0 is drawn again): the features stay isotropic *and* repeat exactly. Where
+        sigma·period is small few vectors differ, and a `UserWarning` says so.
+
+        Without a period, in seven dimensions or more, a matrix product projects x; the last bit
+        of a feature may then depend on the batch.
 
         Args:
             in_dim: number of input axes.
             k: number of frequency vectors; 2k features in all.
-            sigma: standard deviation in cycles per unit of x. In a `Field` the unit of an axis
-                without a period is the whole domain.
+            sigma: standard deviation in cycles per unit of x, one number or one per axis. In a
+                `Field` the unit of an axis without a period is the whole domain.
             seed: seed of the draw, a whole number of at least 0.
             period: the period in x's unit, one number or one per axis, or None.
             include_input: put x before the features.
         """
         self = cls._new(in_dim)
         k = _check_k(k, "frequencies", self.in_dim)
-        sigma = positive_number("sigma", sigma, "On the unit square 10 to 30 suits pictures.")
+        spread = _per_axis("sigma", sigma, self.in_dim)
         seed = integer_at_least(0, "seed", seed, "Pass seed=0, say.")
         if seed >= 1 << 64:
             refuse("seed must be below 2^64", f"seed={seed}", "Pass seed=0, say.")
         if period is None:
-            each, cycles = None, ladders.gaussian(self.in_dim, k, sigma, seed)
+            each, cycles = None, ladders.gaussian(self.in_dim, k, _constant(spread), seed)
         else:
             each = _per_axis("period", period, self.in_dim)
-            spread = sigma * _constant(each)
-            cycles = ladders.integer_gaussian(self.in_dim, k, spread, seed)
-        plain = None if each is None else _plain(each)
-        self._set(
-            "gaussian", cycles[None], each, include_input, k=k, sigma=sigma, seed=seed, period=plain
-        )
+            whole = _constant(spread) * _constant(each)
+            cycles = ladders.integer_gaussian(self.in_dim, k, whole, seed)
+        settings = {
+            "k": k,
+            "sigma": _plain(spread),
+            "seed": seed,
+            "period": None if each is None else _plain(each),
+        }
+        self._set("gaussian", cycles[None], each, include_input, **settings)
+        if each is not None:
+            _warn_of_repeats(cycles)
         return self
 
     @classmethod
@@ -234,7 +246,7 @@ class FourierFeatures(Encoding):
                 "Pass settings of a moderate size.",
             )
         self.ladder = ladder
-        self.include_input = bool(include_input)
+        self.include_input = boolean("include_input", include_input)
         self._settings = settings
         self._harmonics = 0
         self.register_constant("cycles", cycles.contiguous())
@@ -294,6 +306,8 @@ class FourierFeatures(Encoding):
     def _on_domain(self, lower: Tensor, upper: Tensor) -> Encoding:
         from .combine import Concat, Identity, Normalized
 
+        if self.ladder == "geometric":
+            self._warn_of_constants((upper - lower).cpu())
         own_unit = self.ladder != "gaussian" or self.period is not None
         if not own_unit:
             return Normalized(self, lower, upper)
@@ -301,6 +315,20 @@ class FourierFeatures(Encoding):
             bare = _without_input(self)
             return Concat([Normalized(Identity(self.in_dim), lower, upper), bare])
         return self
+
+    def _warn_of_constants(self, extent: Tensor) -> None:
+        """Warn where over the domain most features of an axis change by less than 1e-3."""
+        for axis, cycles in enumerate(self.cycles.cpu()):
+            # sin changes by about the angle, cos by half its square
+            angle = cycles * math.tau * extent[axis]
+            constant = int((angle < 1e-3).sum() + (angle.square() / 2 < 1e-3).sum())
+            if extent[axis] > 0 and constant > len(cycles):
+                warnings.warn(
+                    f"{constant} of {2 * len(cycles)} geometric features are constant over an "
+                    f"extent of {float(extent[axis]):g}: pass scale=, the positions per unit of x",
+                    UserWarning,
+                    stacklevel=2,
+                )
 
     def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:
         """Return the features of checked coordinates in ``dtype``."""
@@ -316,6 +344,19 @@ def _without_input(encoding: FourierFeatures) -> FourierFeatures:
     bare._set(encoding.ladder, encoding.cycles, period, False, **encoding._settings)
     bare._harmonics = encoding._harmonics
     return bare
+
+
+def _warn_of_repeats(cycles: Tensor) -> None:
+    """Warn where fewer than an eighth of many wave vectors differ by more than their sign."""
+    first = cycles.gather(1, (cycles != 0).int().argmax(1, keepdim=True))
+    different = len((cycles * first.sign()).unique(dim=0))
+    if len(cycles) >= 16 and 8 * different < len(cycles):
+        warnings.warn(
+            f"{different} of {len(cycles)} Gaussian frequencies differ once they are rounded to "
+            "whole numbers of cycles a period: pass a larger sigma, or use harmonics",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _constant(values: Sequence[float]) -> Tensor:

@@ -55,8 +55,8 @@ def lattice(in_dim: int, k: int) -> Tensor:
     return torch.tensor(vectors, dtype=torch.float64, device=_CPU)
 
 
-def gaussian(in_dim: int, k: int, sigma: float, seed: int) -> Tensor:
-    """Return k vectors drawn from N(0, sigma² I) (cycles per unit), shape ``(k, in_dim)``."""
+def gaussian(in_dim: int, k: int, sigma: Tensor, seed: int) -> Tensor:
+    """Return k vectors drawn from N(0, diag(sigma²)) (cycles per unit), shape ``(k, in_dim)``."""
     generator = torch.Generator(_CPU).manual_seed(seed)
     draw = torch.randn(k, in_dim, generator=generator, dtype=torch.float64, device=_CPU)
     return sigma * draw

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import integer_at_least, positive_number, refuse
+from ..transforms import no_autocast
 from .combine import Normalized
 from .encoding import Encoding
 from .interpolation import interpolate
-from .phase import no_autocast
 from .vertices import Layout
 
 __all__ = ["DenseGrid", "HashGrid"]
@@ -23,6 +23,7 @@ _LARGEST_TABLE = 30
 _MOST_ROWS = 2**31
 _MOST_CELLS = 2**30
 _MOST_LEVELS = 1024
+_WHOLE = ("vertices", "strides", "offsets")
 
 
 class _Grid(Encoding):
@@ -30,6 +31,9 @@ class _Grid(Encoding):
 
     tables: Tensor
     scale: Tensor
+    vertices: Tensor
+    strides: Tensor
+    offsets: Tensor
 
     def __init__(
         self,
@@ -121,17 +125,20 @@ class _Grid(Encoding):
 
     def layout(self) -> Layout:
         """Return where the vertices and the rows of the levels lie."""
-        return Layout(self.scale, *self._whole, self.dense_levels, self._mask, self.periodic)
+        whole = (self.vertices, self.strides, self.offsets)
+        return Layout(self.scale, *whole, self.dense_levels, self._mask, self.periodic)
 
     def _place(self) -> None:
         """Put the whole numbers of the layout where its float64 numbers are."""
-        home = self.scale.device
         vertices, strides, offsets = (
-            torch.tensor(numbers, dtype=torch.int32, device=home) for numbers in self._numbers
+            torch.tensor(numbers, dtype=torch.int32, device=self.scale.device)
+            for numbers in self._numbers
         )
         strides = strides.reshape(self.dense_levels, self.in_dim)
         vertices, strides = (e.T[..., None].contiguous() for e in (vertices, strides))
-        self._whole = (vertices, strides, offsets[:, None])
+        # buffers, so that torch.func stacks them; they follow from the settings and are not saved
+        for name, whole in zip(_WHOLE, (vertices, strides, offsets[:, None]), strict=True):
+            self.register_buffer(name, whole, persistent=False)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
         super()._apply(fn, recurse)
@@ -140,7 +147,7 @@ class _Grid(Encoding):
 
     def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
         super()._load_from_state_dict(*args, **kwargs)
-        self._place()
+        self._place()  # with assign=True the numbers may have left the meta device
 
     @property
     def num_levels(self) -> int:
@@ -194,7 +201,8 @@ class HashGrid(_Grid):
         log2_hashmap_size: binary logarithm of the most rows of a level.
         base_resolution: cells of the coarsest level along each axis, one number or one per
             axis.
-        max_resolution: cells of the finest level, likewise.
+        max_resolution: cells of the finest level, likewise; None for 512, or for those of the
+            coarsest where there is one level.
         interpolation: "linear", or "smoothstep" for continuous first derivatives.
         periodic: whether the grid wraps around: True, False, or one of them per axis.
         seed: start values come from this seed; None draws them from PyTorch's global generator.
@@ -214,7 +222,7 @@ class HashGrid(_Grid):
         features_per_level: int = 2,
         log2_hashmap_size: int = 15,
         base_resolution: int | Sequence[int] = 16,
-        max_resolution: float | Sequence[float] = 512,
+        max_resolution: float | Sequence[float] | None = None,
         interpolation: str = "linear",
         periodic: bool | Sequence[bool] = False,
         seed: int | None = None,
@@ -237,6 +245,8 @@ class HashGrid(_Grid):
             integer_at_least(1, "base_resolution", each, "16 is usual.")
             for each in self._each_axis("base_resolution", base_resolution)
         ]
+        if max_resolution is None:
+            max_resolution = base_resolution if number == 1 else 512
         finest = [
             positive_number("max_resolution", each, "Pass the number of pixels.")
             for each in self._each_axis("max_resolution", max_resolution)
@@ -252,6 +262,12 @@ class HashGrid(_Grid):
                 "max_resolution must not be below base_resolution",
                 f"{max_resolution} and {base_resolution}",
                 "Swap them, or pass a smaller base_resolution.",
+            )
+        if number == 1 and finest != base:
+            refuse(
+                "a grid of one level has one resolution",
+                f"base_resolution={base_resolution!r} and max_resolution={max_resolution!r}",
+                "Leave max_resolution out, or pass two levels or more.",
             )
         self.log2_hashmap_size = size
         self.base_resolution, self.max_resolution = _plain(base), _plain(finest)

@@ -3,49 +3,69 @@
 The float32 product ``x * frequency`` is wrong before any sine is taken: at 10^4 periods and the
 1024th harmonic it is off by more than a turn. Here the argument is reduced first:
 
-* `fold` brings a coordinate into one period without any rounding, so that ``x`` and
-  ``x + m * period`` give the same bits wherever the sum itself was exact;
+* `fold` brings a coordinate into one period, so that ``x`` and ``x + m * period`` give the same
+  bits wherever the sum itself was exact;
 * phases are kept in *turns* (1 turn = 2π) in float64, the nearest integer is taken off, and only
   what is left is rounded to float32;
-* multiples 1 … k of one angle come from complex doubling: with w_j = sin jφ + i cos jφ,
-  w_(j+m) = w_j · e^(-imφ). The factor is evaluated in float64 for each power of two, so the
-  error is that of log2(k) float32 products.
+* multiples 1 … k of one angle come from products of complex numbers (`multiples.py`).
+
+Compiled, exported and traced code takes the same steps in ordinary operations.
 """
 
 from __future__ import annotations
 
 import math
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
 from ..constants import supports_float64
-from ..memory import empty, scratch
-from ..parallel import SERIAL
+from ..memory import empty
+from ..transforms import is_forward_mode, is_traced, is_transformed, no_autocast
+from .multiples import multiples
 
-__all__ = ["encode", "fold", "no_autocast"]
+__all__ = ["difference", "encode", "fold"]
 
 _CPU_VALUES = 1 << 17
 _GPU_VALUES = 1 << 24
+# up to here float64 holds every whole number
+_EXACT_INTEGERS = 1 << 53
+_LOW_BITS = (1 << 32) - 1
+# axes from which on a matrix product is quicker than a sum over the axes
+_MANY_AXES = 7
 
 
 def fold(x: Tensor, period: Tensor) -> Tensor:
-    """Return x minus the multiple of ``period`` that brings it into (-period/2, period/2].
+    """Return x modulo ``period``, from 0 to period: the same bits for x and x + m * period.
 
-    Exact: fmod is, and so is the subtraction of two floats within a factor of 2 of each other.
+    Exact for x >= 0. Below 0 the period is added to an exact fmod: that sum rounds to half a unit
+    in the last place of the period where no x + m * period >= 0 is a float64 number, else it is
+    exact too. int64 beyond 2^53, which float64 does not hold, is folded in two exact halves.
 
     Args:
-        x: float64 coordinates, shape ``(..., d)``.
+        x: float64 or int64 coordinates, shape ``(..., d)``.
         period: float64, shape ``(d,)``.
     """
-    rest = torch.fmod(x, period)
-    half = period / 2
-    rest = torch.where(rest > half, rest - period, rest)
-    # + 0.0 turns -0 into 0: both are the same point of the circle
-    return torch.where(rest <= -half, rest + period, rest) + 0.0
+    if x.dtype != torch.int64:
+        return torch.remainder(x, period)
+    high, low = _halves(x)
+    halves = fold(fold(high, period) + fold(low, period), period)
+    return torch.where(x.abs() <= _EXACT_INTEGERS, fold(x.double(), period), halves)
+
+
+def difference(x: Tensor, origin: Tensor) -> Tensor:
+    """Return x - origin in float64, for int64 coordinates beyond 2^53 too (nanosecond stamps)."""
+    if x.dtype == torch.int64:
+        high, low = _halves(x)
+        return (high - origin) + low
+    return x.to(torch.float64) - origin
+
+
+def _halves(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Split int64 numbers into two float64 ones whose sum they are, exactly."""
+    high = (x >> 32).to(torch.float64) * float(_LOW_BITS + 1)
+    return high, (x & _LOW_BITS).to(torch.float64)
 
 
 def encode(
@@ -68,33 +88,22 @@ def encode(
     device = x.device
     if not supports_float64(device):
         return encode(x.cpu(), cycles, period, dtype, harmonics).to(device)
-    if not x.is_floating_point():
-        x = x.to(torch.float64)
+    if x.dtype != torch.int64 and not x.is_floating_point():
+        x = x.to(torch.int64)
     with no_autocast(device):
-        if not _forward_mode():
-            return _SinCos.apply(x, cycles, period, harmonics, dtype)  # type: ignore[no-any-return]
+        if is_traced():
+            angle = _angles(x, cycles, period, dtype)
+            return torch.stack([angle.sin(), angle.cos()], -1).flatten(-2)
+        if not is_forward_mode():
+            if is_transformed() or (x.requires_grad and torch.is_grad_enabled()):
+                return _SinCos.apply(x, cycles, period, harmonics, dtype)  # type: ignore
+            return _SinCos.forward(x, cycles, period, harmonics, dtype)
         still = x.detach()
         out = _SinCos.apply(still, cycles, period, harmonics, dtype)
         sin, cos = _pairs(out)
         step = _project((x - still).to(dtype), _angular(cycles, period, dtype))  # 0
         moved = [sin * step.cos() + cos * step.sin(), cos * step.cos() - sin * step.sin()]
         return torch.stack(moved, -1).flatten(-2)
-
-
-def _forward_mode() -> bool:
-    """Whether forward-mode differentiation is under way.
-
-    The ``jvp`` of an `autograd.Function` is not itself differentiated in forward mode: a second
-    derivative would silently be 0. The addition theorems, in plain operations, have them all.
-    """
-    return getattr(forward_ad, "_current_level", 0) >= 0
-
-
-def no_autocast(device: torch.device) -> AbstractContextManager[Any]:
-    """Keep float32 and float64 as they are, on devices that have an autocast (meta has none)."""
-    if torch.amp.is_autocast_available(device.type):
-        return torch.autocast(device.type, enabled=False)
-    return nullcontext()
 
 
 def _angular(cycles: Tensor, period: Tensor | None, dtype: torch.dtype) -> Tensor:
@@ -115,16 +124,17 @@ class _SinCos(torch.autograd.Function):
     def forward(
         x: Tensor, cycles: Tensor, period: Tensor | None, harmonics: int, dtype: torch.dtype
     ) -> Tensor:
-        flat = x.reshape(-1, x.shape[-1])
-        if 0 < harmonics < SERIAL and dtype == torch.float32:
-            out = _harmonics(flat, period, harmonics)
+        number = cycles.numel() if cycles.ndim == 2 else cycles.shape[1]
+        # what is returned is the whole of its memory, not a view: it may be changed in place
+        out = empty((*x.shape[:-1], 2 * number), dtype, x.device)
+        flat = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
+        if harmonics and dtype == torch.float32 and period is not None:
+            turns = fold(_wide(flat), period) / period
+            turns = turns if turns.shape[1] == 1 else turns.reshape(-1, 1)
+            multiples(turns, cycles[0], out.view(-1, harmonics, 2))
         else:
-            out = _waves(flat, cycles, period, dtype)
-        return (
-            out.reshape(*x.shape[:-1], -1)
-            if flat.numel()
-            else out.new_empty(*x.shape[:-1], out.shape[-1])
-        )
+            _waves(flat, cycles, period, out.view(-1, 2 * number))
+        return out
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -177,21 +187,37 @@ def _pairs(features: Tensor) -> tuple[Tensor, Tensor]:
     return pairs[..., 0], pairs[..., 1]
 
 
-def _project(x: Tensor, vectors: Tensor) -> Tensor:
+def _wide(x: Tensor) -> Tensor:
+    """Return coordinates as float64, but int64 as it is: `fold` takes both."""
+    return x if x.dtype == torch.int64 else x.to(torch.float64)
+
+
+def _angles(x: Tensor, cycles: Tensor, period: Tensor | None, dtype: torch.dtype) -> Tensor:
+    """Return 2π(cycles · x / period) less whole turns, in ``dtype``."""
+    x = x.to(torch.float64) if period is None else fold(_wide(x), period) / period
+    turns = _project(x, cycles, exact=period is not None)
+    return ((turns - turns.round()) * math.tau).to(dtype)
+
+
+def _project(x: Tensor, vectors: Tensor, exact: bool = True) -> Tensor:
     """Return x · v for every vector, summed axis by axis.
 
-    A matrix product would do, but orders its sums differently at the edge of a batch: here each
-    row's bits depend on that row alone.
+    A matrix product orders its sums differently at the edge of a batch; here each row's bits
+    depend on that row alone.
 
     Args:
         x: shape ``(..., d)``.
         vectors: ``(d, k)`` for frequencies on each axis by itself, or ``(1, M, d)``.
+        exact: the bits are to be the same in every batch. Without, many axes are summed by a
+            matrix product, whose last bit may differ.
 
     Returns:
         Shape ``(..., d k)`` or ``(..., M)``.
     """
     if vectors.ndim == 2:
         return (x[..., None] * vectors).flatten(-2)
+    if not exact and vectors.shape[2] >= _MANY_AXES:
+        return x @ vectors[0].T
     columns = vectors[0].unbind(-1)
     total = x[..., :1] * columns[0]
     for axis, column in enumerate(columns[1:], start=1):
@@ -199,110 +225,12 @@ def _project(x: Tensor, vectors: Tensor) -> Tensor:
     return total
 
 
-def _waves(x: Tensor, cycles: Tensor, period: Tensor | None, dtype: torch.dtype) -> Tensor:
-    """Features of ``(N, d)`` coordinates for any ladder, in blocks."""
-    number = cycles.numel() if cycles.ndim == 2 else cycles.shape[1]
-    out = empty((len(x), number, 2), dtype, x.device)
+def _waves(x: Tensor, cycles: Tensor, period: Tensor | None, out: Tensor) -> None:
+    """Fill ``out`` (N, 2M) with the features of coordinates (N, d), for any ladder, in blocks."""
     values = _CPU_VALUES if x.device.type == "cpu" else _GPU_VALUES
-    rows = max(1, values // max(1, number))
-    many = max(65_536 // rows, 1) * rows  # coordinates are fewer: all threads fold them
-    for first in range(0, len(x), many):
-        chunk = x[first : first + many].to(torch.float64)
-        if period is not None:
-            chunk = fold(chunk, period) / period
-        for start in range(0, len(chunk), rows):
-            turns = _project(chunk[start : start + rows], cycles)
-            turns.sub_(turns.round()).mul_(math.tau)
-            angle = turns.to(dtype)
-            target = out[first + start : first + start + len(angle)]
-            target[..., 0] = torch.sin(angle)
-            target[..., 1] = torch.cos(angle)
-    return out.flatten(1)
-
-
-def _harmonics(x: Tensor, period: Tensor | None, k: int) -> Tensor:
-    """float32 features of ``(N, d)`` coordinates for the harmonics 1 … k, by doubling.
-
-    Complex products round differently in PyTorch's vectorised loop and in its remainder. On a
-    CPU they are therefore taken on numbers of rows that threads share out in whole rows: a
-    row's bits depend neither on its place in the batch nor on the thread count.
-    """
-    assert period is not None
-    d = x.shape[-1]
-    out = empty((len(x) * d, k), torch.complex64, x.device)
-    # N·d angles, one row of features each
-    turns = (fold(x.to(torch.float64), period) / period).flatten()
-    powers = [1 << j for j in range((k - 1).bit_length())]
-    most = 65_536 if x.device.type == "cpu" else max(1, _GPU_VALUES // k)
-    for start in range(0, len(turns), most):
-        target = out[start : start + most]
-        first, *factors = _doubled(turns[start : start + most], len(powers))
-        target[:, 0] = first
-        # 8 columns of a row are a line of the cache: the first few need no short runs
-        _multiply(target, powers[:3], factors[:3], 65_536)
-        _multiply(target, powers[3:], factors[3:], 8192)
-    return torch.view_as_real(out).reshape(len(x), 2 * d * k)
-
-
-def _doubled(turns: Tensor, number: int) -> Tensor:
-    """Return complex64 sin φ + i cos φ, then e^(-iφ), e^(-2iφ), e^(-4iφ), …: ``number`` of them.
-
-    Doubled in float64, in scratch memory that lasts until the next call. Every operation rounds
-    once, so that the bits are those of any loop.
-    """
-    size, home = (len(turns),), turns.device
-    sin, cos, other, another = scratch("angles", (4, *size), torch.float64, home)
-    found = scratch("factors", (number + 1, *size), torch.complex64, home)
-    torch.mul(turns, math.tau, out=other)
-    torch.sin(other, out=sin)
-    torch.cos(other, out=cos)
-    _narrow(sin, cos, another, out=found[0])
-    sin.neg_()
-    for factor in found[1:]:
-        _narrow(cos, sin, another, out=factor)
-        torch.mul(sin, cos, out=other).mul_(2)
-        torch.mul(cos, cos, out=another).sub_(sin.square_())
-        sin, cos, other, another = other, another, sin, cos
-    return found
-
-
-def _narrow(real: Tensor, imaginary: Tensor, memory: Tensor, out: Tensor) -> None:
-    """Round float64 parts to those of complex64 numbers, by way of as much memory as one takes."""
-    parts = memory.view(torch.float32).view(2, -1)
-    torch.complex(parts[0].copy_(real), parts[1].copy_(imaginary), out=out)
-
-
-def _multiply(target: Tensor, powers: list[int], factors: list[Tensor], run: int) -> None:
-    """Fill columns m … 2m - 1 of each row from those before them, for some powers of two m."""
-    k = target.shape[1]
-    products = max((min(done, k - done) for done in powers), default=1)
-    for rows in _whole_rows(len(target), products, run, target.device):
-        for done, factor in zip(powers, factors, strict=True):
-            more = min(done, k - done)
-            known, new = target[rows, :more], target[rows, done : done + more]
-            torch.mul(known, factor[rows, None], out=new)
-
-
-def _whole_rows(number: int, products: int, most: int, device: torch.device) -> list[slice]:
-    """Cut rows into runs of about ``most`` that PyTorch splits between rows, if at all.
-
-    PyTorch deals n elements out to t = ceil(n / 32,768) threads, at most all it has, in equal
-    parts. They are whole rows where t divides the number of rows.
-
-    Args:
-        number: how many rows there are.
-        products: the most in a row of one operation.
-        most: the longest run worth having.
-        device: where they are.
-    """
-    if device.type != "cpu":
-        return [slice(0, number)]
-    single = max(1, SERIAL // products)  # rows that are never split
-    threads = torch.get_num_threads()
-    run = single
-    if threads <= 8:  # 8 threads at most take part in 8 · 32,768 products
-        step = math.lcm(*range(1, threads + 1))
-        run = max(single, min(8 * single, most) // step * step)
-    whole = number // run * run
-    found = [slice(i, i + run) for i in range(0, whole, run)]
-    return found + [slice(i, min(i + single, number)) for i in range(whole, number, single)]
+    rows = max(1, values // max(out.shape[1] // 2, x.shape[1]))
+    for start in range(0, len(x), rows):
+        angle = _angles(x[start : start + rows], cycles, period, out.dtype)
+        pairs = out[start : start + rows].view(*angle.shape, 2)
+        torch.sin(angle, out=pairs[..., 0])
+        torch.cos(angle, out=pairs[..., 1])

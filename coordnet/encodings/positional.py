@@ -57,7 +57,9 @@ class SinusoidalPositionalEncoding(nn.Module):
             Shape ``(*positions.shape, d)``; float64 for float64 positions, else float32.
         """
         _check_tensor(positions)
-        return self.features(positions[..., None])
+        # past the dtype that a cast has set: the sum with the tokens is rounded once, not twice
+        dtype = torch.float64 if positions.dtype == torch.float64 else torch.float32
+        return self.features.features(positions[..., None], dtype)
 
     def table(self, n: int, start: int = 0) -> Tensor:
         """Return pe(start), pe(start + 1), …, pe(start + n - 1), shape ``(n, d)``, float32.

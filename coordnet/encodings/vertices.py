@@ -80,7 +80,9 @@ def interpolate_plainly(x: Tensor, tables: Tensor, layout: Layout, smooth: bool)
     found = []
     for first, second in zip(dense, hashed, strict=True):
         rows = torch.cat([first, (second & layout.mask) + layout.offsets[layout.dense :]])
-        found.append(tables[rows])  # (L, N, F)
+        # not tables[rows], whose backward adds up in an order of its threads' own
+        values = tables.index_select(0, rows.reshape(-1))
+        found.append(values.reshape(*rows.shape, tables.shape[1]))  # (L, N, F)
     for axis in reversed(range(len(u))):
         pairs = zip(found[: 2**axis], found[2**axis :], strict=True)
         found = [torch.lerp(low, high, fraction[axis][..., None]) for low, high in pairs]

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from ..cameras import near_far_box
 from ..errors import refuse
-from ..parallel import SERIAL
 from .samples import PackedSamples, chosen
 
 __all__ = [
@@ -295,7 +294,7 @@ def _some_rays(
 
 def _at_once() -> int:
     """Return how many steps to look at together: what the cache holds, enough for all threads."""
-    return SERIAL if torch.get_num_threads() == 1 else 1 << 17
+    return 1 << 15 if torch.get_num_threads() == 1 else 1 << 17
 
 
 def joined(occupied: Tensor, away: int) -> Tensor:

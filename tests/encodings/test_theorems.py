@@ -174,6 +174,7 @@ def test_gaussian_frequencies_have_their_spread_and_no_direction():
         assert b.mean(0).abs().max() < 4 * sigma / math.sqrt(k)
 
 
+@pytest.mark.filterwarnings("ignore:.* Gaussian frequencies differ:UserWarning")
 @pytest.mark.parametrize("sigma", [0.2, 0.5, 3.0])
 def test_gaussian_with_a_period_has_whole_vectors_other_than_zero(sigma):
     encoding = FourierFeatures.gaussian(2, 500, sigma, seed=2, period=[1.0, 4.0])
