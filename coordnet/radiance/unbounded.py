@@ -126,8 +126,9 @@ class UnboundedModel(OccupancyModel):
         return self.field.density(points) * _shrunk(points).square().clamp(min=_EVEN**-2)
 
     def _scaled(self, positions: Tensor) -> Tensor:
-        centre = torch.tensor(self.centre, dtype=positions.dtype, device=positions.device)
-        return (positions - centre) / self.radius
+        # column by column: to copy the centre to a GPU would make the host wait
+        columns = zip(positions.unbind(-1), self.centre, strict=True)
+        return torch.stack([column - middle for column, middle in columns], -1) / self.radius
 
     def spec(self) -> dict[str, Any]:
         """Return everything but the tensors, as plain JSON values."""
