@@ -126,9 +126,9 @@ class UnboundedModel(OccupancyModel):
         return self.field.density(points) * _shrunk(points).square().clamp(min=_EVEN**-2)
 
     def _scaled(self, positions: Tensor) -> Tensor:
-        # column by column: to copy the centre to a GPU would make the host wait
-        columns = zip(positions.unbind(-1), self.centre, strict=True)
-        return torch.stack([column - middle for column, middle in columns], -1) / self.radius
+        # on its way to a GPU the host need not wait for it
+        centre = torch.tensor(self.centre, dtype=positions.dtype, device="cpu")
+        return (positions - centre.to(positions.device, non_blocking=True)) / self.radius
 
     def spec(self) -> dict[str, Any]:
         """Return everything but the tensors, as plain JSON values."""
