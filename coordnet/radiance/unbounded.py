@@ -126,8 +126,9 @@ class UnboundedModel(OccupancyModel):
         return self.field.density(points) * _shrunk(points).square().clamp(min=_EVEN**-2)
 
     def _scaled(self, positions: Tensor) -> Tensor:
-        centre = torch.tensor(self.centre, dtype=positions.dtype, device=positions.device)
-        return (positions - centre) / self.radius
+        # on its way to a GPU the host need not wait for it
+        centre = torch.tensor(self.centre, dtype=positions.dtype, device="cpu")
+        return (positions - centre.to(positions.device, non_blocking=True)) / self.radius
 
     def spec(self) -> dict[str, Any]:
         """Return everything but the tensors, as plain JSON values."""

@@ -124,9 +124,9 @@ class OccupancyGrid(ExactConstants):
         sides = [high - low for low, high in zip(*self._corners, strict=True)]
         self._cell = [side / cells for side, cells in zip(sides, self.resolution, strict=True)]
         device = self.occupied.device
-        self._lower, self._upper, self._side = (
+        self._lower, self._upper, self._side, self._cells = (
             torch.tensor(each, dtype=torch.float32, device=device)
-            for each in (*self._corners, self._cell)
+            for each in (*self._corners, self._cell, self.resolution)
         )
         self.densities = self.densities.float()
         self._tables: dict[Any, Any] = {}
@@ -345,8 +345,7 @@ class OccupancyGrid(ExactConstants):
             [constants[axis] + middle * constants[3 + axis] for axis in range(3)], -1
         )
         inner = (self.contract(points.view(-1, 3)).float() - self._lower) / self._side
-        cells = torch.tensor(self.resolution, dtype=inner.dtype, device=inner.device)
-        inside = ((inner >= 0) & (inner <= cells)).all(-1).view(middle.shape)
+        inside = ((inner >= 0) & (inner <= self._cells)).all(-1).view(middle.shape)
         found = table.at([each.view(middle.shape) for each in inner.nan_to_num().unbind(-1)])
         return found.logical_and_(inside).logical_and_(ends > starts)
 

@@ -51,9 +51,12 @@ def ray_edges(
     like = next((each for each in (near, far) if isinstance(each, Tensor)), None)
     if like is None:
         like = torch.zeros((), dtype=torch.float32, device=device)
+    # a number is written on the device: to copy it there would make the host wait
     first, last = (
-        torch.as_tensor(each, dtype=like.dtype, device=like.device)[..., None]
-        for each in (near, far)
+        like.new_full((1,), end)
+        if isinstance(end, (int, float))
+        else torch.as_tensor(end, dtype=like.dtype, device=like.device)[..., None]
+        for end in (near, far)
     )
     part = torch.arange(number + 1, dtype=like.dtype, device=like.device) / number
     if spacing == "linear":

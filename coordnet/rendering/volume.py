@@ -132,7 +132,10 @@ def over_background(seen: Tensor, opacity: Tensor, background: Background) -> Te
     """Return seen + (1 - opacity) · background, ``(..., C)``; None adds nothing."""
     if background is None:
         return seen
-    behind = torch.as_tensor(background, dtype=seen.dtype, device=seen.device)
+    if not isinstance(background, Tensor):
+        background = torch.as_tensor(background, dtype=seen.dtype, device="cpu")
+    # the host need not wait until the numbers are there
+    behind = background.to(seen.device, seen.dtype, non_blocking=True)
     return seen + (1 - opacity)[..., None] * behind
 
 
