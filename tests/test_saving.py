@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pickle
+import shutil
 import stat
 import struct
 import subprocess
@@ -29,6 +30,7 @@ from coordnet import (
 )
 from coordnet.files import atomic, json_values, write_json
 from coordnet.saving import load_settings
+from coordnet.training.checkpoint_file import write_checkpoint
 
 X = torch.rand(50, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 30
 
@@ -184,6 +186,54 @@ class TestRoundTrip:
         save(field.cuda(), path)
         assert torch.equal(load(path)(X), expected)
         assert load(path, device="cuda")(X.cuda()).is_cuda
+
+
+class TestAModelOwnsItsMemory:
+    def test_another_file_copied_over(self, path, tmp_path):
+        other = tmp_path / "other.safetensors"
+        save(gaussian(4), other)
+        save(gaussian(), path)
+        field = load(path)
+        before = {name: value.clone() for name, value in field.state_dict().items()}
+        shutil.copyfile(other, path)  # the same file, other bytes
+        for name, value in field.state_dict().items():
+            assert torch.equal(value, before[name]), name
+
+    @pytest.mark.parametrize("kind", ["model", "checkpoint"])
+    def test_the_file_cut_short(self, kind, path):
+        """In a process of its own: reading what a mapped file has lost ends it by SIGBUS."""
+        field = Field(FourierFeatures(1, k=64), MLP(128, 1, hidden_dim=64))
+        if kind == "model":
+            save(field, path)
+        else:
+            write_checkpoint(path, field.state_dict(), {})
+        done = child(
+            """
+            import os, sys, torch, coordnet as cn
+            from pathlib import Path
+            from coordnet.training.checkpoint_file import read_checkpoint
+
+            if sys.argv[2] == "model":
+                tensors = cn.load(sys.argv[1]).state_dict()
+            else:
+                with read_checkpoint(Path(sys.argv[1])) as file:
+                    tensors = {name: file.tensor(name) for name in file.names}
+            os.truncate(sys.argv[1], 0)
+            print(len(tensors), all(bool(each.isfinite().all()) for each in tensors.values()))
+            """,
+            path,
+            kind,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == f"{len(field.state_dict())} True\n"
+
+    def test_tensors_are_aligned(self, path):
+        """The last bits of a matrix product depend on where its operands begin."""
+        field = Field(FourierFeatures(2, k=3, period=[1.0, 24.0]), MLP(12, seed=0))
+        for spaces in range(8):  # the header's length moves all that follows
+            save(field, path, {"moves": " " * spaces})
+            for name, value in load(path).state_dict().items():
+                assert value.data_ptr() % 64 == 0, name
 
 
 # tracing an autograd.Function, PyTorch instantiates it itself
