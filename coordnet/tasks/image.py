@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from ..datasets import Image, check_output, read_image, write_image
 from ..datasets.images import is_lossy
@@ -23,7 +22,7 @@ from .options import FitOptions
 from .presets import Recipe, recipe
 from .run_folder import RunFolder, writing
 from .sentences import plural, readable
-from .task import SampledTask, Say, refuse_unused
+from .task import Progress, SampledTask, Say, refuse_unused
 
 __all__ = ["ImageTask"]
 
@@ -40,13 +39,13 @@ class ImageTask(SampledTask):
         *(".ppm", ".pgm", ".pbm", ".pnm", ".tga", ".qoi"),
     )
 
-    def __init__(self, path: Path, options: FitOptions) -> None:
+    def __init__(self, path: Path, options: FitOptions, progress: Progress | None = None) -> None:
         of_tables = ("periods", "trend", "x", "y", "unit", "weights", "error")
         refuse_unused(options, "a picture", *of_tables, "downscale", "background", "space")
         if options.network == "linear" or options.k == "auto":
             got = "--network linear" if options.network == "linear" else "--k auto"
             refuse("a picture has no closed form, nor blocks of time", got, "Leave it away.")
-        self.path = path
+        self.path, self.progress = path, progress
         self.image: Image = read_image(path, page=options.page)
         self.notes = list(self.image.notes)
         self.warnings = []
@@ -138,19 +137,14 @@ class ImageTask(SampledTask):
             return quantise(values)
 
         image = self.image
-        device = next(field.parameters()).device
-        bar = tqdm(
-            total=len(samples), unit="px", unit_scale=True, desc="render", disable=None, leave=False
+        pixels = render_image(
+            field,
+            image.height,
+            image.width,
+            device=next(field.parameters()).device,
+            convert=measure,
+            progress=lambda number: self.advance("render", number, len(samples)),
         )
-        with bar:
-            pixels = render_image(
-                field,
-                image.height,
-                image.width,
-                device=device,
-                convert=measure,
-                progress=bar.update,
-            )
         error = total / (len(samples) * samples.out_dim)
         return pixels, {"psnr": psnr_from_mse(error, 1.0), "rmse": math.sqrt(error)}
 

@@ -18,15 +18,18 @@ from .presets import Recipe
 from .run_folder import RunFolder
 from .sentences import describe_training
 
-__all__ = ["SampledTask", "Say", "Task", "build_ladder", "refuse_unused"]
+__all__ = ["Progress", "SampledTask", "Say", "Task", "build_ladder", "refuse_unused"]
 
 Say = Callable[[str], object]
+Progress = Callable[[str, int, "int | None"], object]
+"""Called with what is under way ("read", "render"), how much of it was done since the last call,
+and how much it is in all, None where that is not known yet."""
 
 
 class Task(ABC):
     """One input file with everything that its kind needs.
 
-    A subclass reads the file in its constructor, ``Subclass(path, options)``.
+    A subclass reads the file in its constructor, ``Subclass(path, options, progress)``.
 
     Attributes:
         kind: its name in TASKS.
@@ -35,6 +38,7 @@ class Task(ABC):
         measured: what is to be said of metrics beside PSNR and RMSE.
         notes: sentences about the input for the console.
         warnings: such sentences where something is likely to be wrong.
+        progress: told how reading and rendering go on, or None.
     """
 
     kind: ClassVar[str]
@@ -45,9 +49,17 @@ class Task(ABC):
     path: Path
     notes: list[str]
     warnings: list[str]
+    progress: Progress | None
 
     @abstractmethod
-    def __init__(self, path: Path, options: FitOptions) -> None: ...
+    def __init__(
+        self, path: Path, options: FitOptions, progress: Progress | None = None
+    ) -> None: ...
+
+    def advance(self, what: str, done: int, total: int | None = None) -> None:
+        """Tell `progress`, if there is one."""
+        if self.progress is not None:
+            self.progress(what, done, total)
 
     @classmethod
     def reads(cls, path: Path) -> bool:
@@ -55,15 +67,22 @@ class Task(ABC):
         return path.is_file() and path.suffix.lower() in cls.suffixes
 
     @classmethod
-    def for_run(cls, path: Path, settings: dict[str, Any], options: FitOptions) -> Task:
+    def for_run(
+        cls,
+        path: Path,
+        settings: dict[str, Any],
+        options: FitOptions,
+        progress: Progress | None = None,
+    ) -> Task:
         """Read a file as the one that a run was fitted to.
 
         Args:
             path: the file.
             settings: what `describe` returned for the fitted one.
             options: what the user set.
+            progress: told how reading and rendering go on.
         """
-        return cls(path, options)
+        return cls(path, options, progress)
 
     @abstractmethod
     def recipe(self, options: FitOptions) -> Recipe:
