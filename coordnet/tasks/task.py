@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ..encodings import ENCODINGS, Encoding
+from ..encodings.defaults import constructors_with
 from ..errors import refuse
 from ..field import Field
 from ..networks import NETWORKS
@@ -18,7 +19,15 @@ from .presets import Recipe
 from .run_folder import RunFolder
 from .sentences import describe_training
 
-__all__ = ["Progress", "SampledTask", "Say", "Task", "build_ladder", "refuse_unused"]
+__all__ = [
+    "Progress",
+    "SampledTask",
+    "Say",
+    "Task",
+    "build_ladder",
+    "refuse_unused",
+    "require_period",
+]
 
 Say = Callable[[str], object]
 Progress = Callable[[str, int, "int | None"], object]
@@ -185,21 +194,39 @@ def build_ladder(name: str, in_dim: int, options: FitOptions, defaults: dict[str
     for option in ("k", "C", "sigma"):
         value = getattr(options, option)
         if value is not None:
-            if option not in settings:
-                able = [each for each in ENCODINGS if _takes(ENCODINGS[each], option)]
+            able = constructors_with(option)
+            if name not in able:
                 refuse(
                     f"--{option} belongs to --encoding {' or '.join(able)}",
                     f"--{option} {value} with {name}",
                     "Leave it away, or choose another encoding.",
                 )
             settings[option] = value
-    if _takes(ENCODINGS[name], "seed"):
+    if name in constructors_with("seed"):
         settings["seed"] = options.seed
     return ENCODINGS[name](in_dim, **settings)
 
 
-def _takes(build: Callable[..., Encoding], option: str) -> bool:
-    return option in inspect.signature(build).parameters
+def require_period(
+    encoding: Encoding, periods: Sequence[float | None], flag: str, name: str
+) -> None:
+    """Raise `InputError` unless an encoding repeats as a signal does.
+
+    Args:
+        encoding: the encoding.
+        periods: for each axis the period of the signal, None where it has none.
+        flag: the option that asks for the period.
+        name: the encoding's name in ENCODINGS.
+    """
+    for wanted, period in zip(periods, encoding.periods, strict=True):
+        if wanted is not None and not (period and math.isclose(period, wanted)):
+            # a grid that wraps around does so after one unit
+            able = constructors_with("period", *(["periodic"] if wanted == 1.0 else []))
+            refuse(
+                f"{flag} needs an encoding that repeats",
+                f"--encoding {name}",
+                f"Choose --encoding {' or '.join(able)}, or leave {flag} away.",
+            )
 
 
 def refuse_unused(options: FitOptions, kind: str, *names: str) -> None:
