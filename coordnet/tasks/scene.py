@@ -42,7 +42,7 @@ class SceneTask(Task):
     """A folder of posed pictures, or the file that names them, fitted as a radiance field."""
 
     kind: ClassVar[str] = "scene"
-    suffixes: ClassVar[tuple[str, ...]] = (".json", ".npy")
+    suffixes: ClassVar[tuple[str, ...]] = (".json", "poses_bounds.npy")
     measured: ClassVar[str] = "means over the views; psnr_of_mean is the PSNR of the mean error"
 
     def __init__(self, path: Path, options: FitOptions, progress: Progress | None = None) -> None:
