@@ -13,9 +13,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-__all__ = ["atomic", "json_values", "leftovers", "write_atomic", "write_json"]
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+__all__ = ["atomic", "json_values", "leftovers", "remove_stale", "write_atomic", "write_json"]
 
 _LEFTOVER = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")
+_STEM = 200  # so much of a file's name goes into that of the file beside it
 
 
 @contextlib.contextmanager
@@ -25,7 +31,7 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     A reader, or a crash at any moment, finds the old file or the new one, never a part; once
     the block has ended, a loss of power finds the new one. A device or a pipe (/dev/null,
     /dev/stdout) cannot be replaced by a file: it is written to directly. A process that is
-    killed while it writes leaves the file beside; `leftovers` finds it.
+    killed while it writes leaves the file beside, hidden; the next call for ``path`` removes it.
 
     Raises:
         OSError: the folder cannot be written to, or the disk is full; nothing is left behind.
@@ -36,14 +42,17 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield file
         return
     target = Path(os.path.realpath(path))  # through a link to the file it names
-    beside = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.tmp")
+    remove_stale(target)
+    beside = target.with_name(f".{target.name[:_STEM]}.{secrets.token_hex(4)}.tmp")
     try:
-        # exclusive creation by open() gives the permissions that the umask asks for
-        with open(beside, "xb") as file:
+        with _created(beside) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, target)
+            if fcntl is not None:  # while the lock lasts: unlocked it would count as stale
+                os.replace(beside, target)
+        if fcntl is None:  # Windows renames no file that is open
+            os.replace(beside, target)
         _flush_folder(target.parent)
     except BaseException as error:
         if isinstance(error, OSError) and error.filename == str(beside):
@@ -52,6 +61,44 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             beside.unlink()
         raise
+
+
+def _created(path: Path) -> BinaryIO:
+    """Create a file and lock it."""
+    while True:
+        # exclusive creation by open() gives the permissions that the umask asks for
+        file = open(path, "xb")  # noqa: SIM115
+        _lock(file, wait=True)
+        if path.exists():
+            return file
+        file.close()  # another process took it for stale before it was locked
+
+
+def remove_stale(path: str | os.PathLike[str]) -> None:
+    """Remove what killed processes left of writing ``path`` by `atomic`.
+
+    A writer holds a lock on its file for as long as it lives; the system lets go of it however
+    the process ends. A file without one is stale. Where the system knows no such locks (Windows,
+    some network file systems) nothing is removed.
+    """
+    path = Path(path)
+    with contextlib.suppress(OSError):
+        for beside, name in leftovers(path.parent):
+            if name == path.name[:_STEM]:
+                with contextlib.suppress(OSError), open(beside, "r+b") as file:
+                    if _lock(file):
+                        beside.unlink()
+
+
+def _lock(file: BinaryIO, wait: bool = False) -> bool:
+    """Lock a file for this process as long as it is open; return whether that was possible."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:  # another process holds it, or the file system has no locks
+        return False
+    return True
 
 
 def _flush_folder(folder: Path) -> None:

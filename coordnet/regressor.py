@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from .encodings import Concat, Encoding, FourierFeatures, Identity
-from .errors import InputError, integer_at_least, positive_number, refuse
+from .errors import integer_at_least, positive_number, refuse
 from .field import Field
 from .networks import MLP
 from .training import FitConfig, fit, fit_linear
@@ -18,10 +18,10 @@ try:
     from sklearn.base import BaseEstimator, RegressorMixin
     from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 except ImportError as error:
-    raise InputError(
-        "PeriodicRegressor needs scikit-learn 1.6 or later",
-        str(error),
+    raise ImportError(
+        f"coordnet.regressor needs scikit-learn 1.6 or later ({error}): "
         "pip install 'coordnet[sklearn]'",
+        name=error.name,
     ) from error
 
 __all__ = ["PeriodicRegressor"]

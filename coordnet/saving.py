@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -15,7 +17,7 @@ from . import __version__
 from ._lazy import LazyTable
 from .errors import InputError, refuse
 from .files import json_values, write_atomic
-from .tensor_files import TensorFileKind
+from .tensor_files import TensorFile, TensorFileKind
 
 __all__ = ["load", "load_settings", "save"]
 
@@ -81,6 +83,8 @@ def save(
 def load(path: str | os.PathLike[str], device: str | torch.device = "cpu") -> Any:
     """Build the `Field` or `RadianceModel` that `save` wrote. No code from the file is run.
 
+    The model owns its memory: what becomes of the file later does not change it.
+
     Args:
         path: the file.
         device: where the field goes, whatever device it was saved from.
@@ -91,7 +95,9 @@ def load(path: str | os.PathLike[str], device: str | torch.device = "cpu") -> An
     """
     path = Path(path)
     _check_device(device)
-    return build(path, *_read(path)).to(device)
+    with _opened(path) as file:
+        tensors = {name: file.tensor(name) for name in file.names}
+    return build(path, file.about, tensors).to(device)
 
 
 def describe(model: Any) -> dict[str, Any]:
@@ -145,7 +151,8 @@ def load_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises:
         InputError: as `load` does.
     """
-    settings = _read(Path(path))[0].get("settings", {})
+    with _opened(Path(path)) as file:
+        settings = file.about.get("settings", {})
     return settings if isinstance(settings, dict) else {}
 
 
@@ -175,11 +182,12 @@ def _check_device(device: str | torch.device) -> None:
         )
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    with _MODEL_FILE.open(path) as (file, about):
-        if "field" not in about:
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[TensorFile]:
+    with _MODEL_FILE.open(path) as file:
+        if "field" not in file.about:
             _damaged(path, "no description of a field")
-        return about, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        yield file
 
 
 def _empty_model(path: Path, about: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Any:

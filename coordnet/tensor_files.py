@@ -9,9 +9,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from torch import Tensor
+
 from .errors import InputError, refuse
 
-__all__ = ["TensorFileKind"]
+__all__ = ["TensorFile", "TensorFileKind"]
+
+
+class TensorFile:
+    """A safetensors file that is open to be read, a tensor at a time.
+
+    Safetensors' own tensors are views of the file, mapped into memory: they change when the file
+    is written over, end the process (SIGBUS) when it is cut short, and begin wherever the header
+    ends, which changes the last bits of matrix products. Those returned here are copies.
+
+    Attributes:
+        about: the description, JSON values.
+        names: the names of the tensors, as the file has them.
+    """
+
+    def __init__(self, file: Any, about: dict[str, Any]) -> None:
+        self._file, self.about = file, about
+        self.names: list[str] = list(file.keys())
+
+    def tensor(self, name: str) -> Tensor:
+        """Return one tensor, on the CPU, in aligned memory of its own."""
+        return self._file.get_tensor(name).clone()
 
 
 @dataclass(frozen=True)
@@ -38,8 +61,8 @@ class TensorFileKind:
     damaged: Callable[[Path, str], NoReturn]
 
     @contextlib.contextmanager
-    def open(self, path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
-        """Open a file; yields safetensors' own object, to ask for tensors, and the description.
+    def open(self, path: Path) -> Iterator[TensorFile]:
+        """Open a file to read tensors from.
 
         Raises:
             InputError: no such file, or not of this kind and format.
@@ -51,7 +74,7 @@ class TensorFileKind:
             refuse(f"a {self.noun} must be a file: {str(path)!r}", kind, self.instead)
         try:
             with safe_open(path, framework="pt", device="cpu") as file:
-                yield file, self._description(path, file.metadata() or {})
+                yield TensorFile(file, self._description(path, file.metadata() or {}))
         except InputError:
             raise
         except (SafetensorError, OSError, ValueError) as error:

@@ -1,5 +1,8 @@
 """The regressor against scikit-learn's own checks."""
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
 
@@ -86,3 +89,13 @@ def test_in_a_search_and_a_pipeline():
 def test_settings_that_cannot_be(settings, says):
     with pytest.raises(cn.InputError, match=says):
         PeriodicRegressor(**settings).fit(np.ones((5, 1)), np.ones(5))
+
+
+def test_without_scikit_learn_the_import_fails_as_imports_do(monkeypatch):
+    monkeypatch.delitem(sys.modules, "coordnet.regressor")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "sklearn"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sklearn", None)  # as where it is not installed
+    with pytest.raises(ImportError, match=r"pip install 'coordnet\[sklearn\]'") as caught:
+        importlib.import_module("coordnet.regressor")
+    assert caught.value.name.startswith("sklearn")

@@ -4,6 +4,8 @@ import contextlib
 import json
 import os
 import pickle
+import shutil
+import signal
 import stat
 import struct
 import subprocess
@@ -27,8 +29,9 @@ from coordnet import (
     load,
     save,
 )
-from coordnet.files import atomic, json_values, write_json
+from coordnet.files import atomic, json_values, write_atomic, write_json
 from coordnet.saving import load_settings
+from coordnet.training.checkpoint_file import write_checkpoint
 
 X = torch.rand(50, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 30
 
@@ -186,6 +189,54 @@ class TestRoundTrip:
         assert load(path, device="cuda")(X.cuda()).is_cuda
 
 
+class TestAModelOwnsItsMemory:
+    def test_another_file_copied_over(self, path, tmp_path):
+        other = tmp_path / "other.safetensors"
+        save(gaussian(4), other)
+        save(gaussian(), path)
+        field = load(path)
+        before = {name: value.clone() for name, value in field.state_dict().items()}
+        shutil.copyfile(other, path)  # the same file, other bytes
+        for name, value in field.state_dict().items():
+            assert torch.equal(value, before[name]), name
+
+    @pytest.mark.parametrize("kind", ["model", "checkpoint"])
+    def test_the_file_cut_short(self, kind, path):
+        """In a process of its own: reading what a mapped file has lost ends it by SIGBUS."""
+        field = Field(FourierFeatures(1, k=64), MLP(128, 1, hidden_dim=64))
+        if kind == "model":
+            save(field, path)
+        else:
+            write_checkpoint(path, field.state_dict(), {})
+        done = child(
+            """
+            import os, sys, torch, coordnet as cn
+            from pathlib import Path
+            from coordnet.training.checkpoint_file import read_checkpoint
+
+            if sys.argv[2] == "model":
+                tensors = cn.load(sys.argv[1]).state_dict()
+            else:
+                with read_checkpoint(Path(sys.argv[1])) as file:
+                    tensors = {name: file.tensor(name) for name in file.names}
+            os.truncate(sys.argv[1], 0)
+            print(len(tensors), all(bool(each.isfinite().all()) for each in tensors.values()))
+            """,
+            path,
+            kind,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == f"{len(field.state_dict())} True\n"
+
+    def test_tensors_are_aligned(self, path):
+        """The last bits of a matrix product depend on where its operands begin."""
+        field = Field(FourierFeatures(2, k=3, period=[1.0, 24.0]), MLP(12, seed=0))
+        for spaces in range(8):  # the header's length moves all that follows
+            save(field, path, {"moves": " " * spaces})
+            for name, value in load(path).state_dict().items():
+                assert value.data_ptr() % 64 == 0, name
+
+
 # tracing an autograd.Function, PyTorch instantiates it itself
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 class TestCompiled:
@@ -217,6 +268,18 @@ class TestCompiled:
         assert torch.equal(load(path)(X), field(X))
 
 
+WAITING_WRITER = """
+    import sys
+    from coordnet.files import atomic
+    with atomic(sys.argv[1]) as file:
+        file.write(b"by another ")
+        file.flush()
+        print("half", flush=True)
+        sys.stdin.readline()
+        file.write(b"process")
+"""
+
+
 class TestAtomic:
     def test_a_write_that_fails_leaves_the_old_file(self, path):
         """The file may not grow past 4 kB, as on a full disk; the new model is larger."""
@@ -240,6 +303,49 @@ class TestAtomic:
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("OSError")
         assert path.read_bytes() == before
+        assert list(path.parent.iterdir()) == [path]
+
+    @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
+    def test_what_a_killed_process_left_goes_with_the_next_save(self, path):
+        for _ in range(2):
+            done = child(
+                """
+                import os, signal, sys, coordnet as cn
+                os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)
+                cn.save(cn.Field(cn.FourierFeatures(1, k=2), cn.MLP(4)), sys.argv[1])
+                """,
+                path,
+            )
+            assert done.returncode == -signal.SIGKILL
+            (left,) = path.parent.iterdir()  # the second has removed the first one's
+            assert left.name.startswith(".model.safetensors.")
+            assert left.stat().st_size > 1000
+        others = [path.with_name(n) for n in (".other.0123abcd.tmp", ".model.safetensors.tmp")]
+        for other in others:
+            other.write_bytes(b"not of this file")
+        save(gaussian(), path)
+        assert sorted(path.parent.iterdir()) == sorted([path, *others])
+
+    def test_a_living_writer_keeps_its_file(self, path):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(WAITING_WRITER), str(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        with writer:
+            assert writer.stdout is not None
+            assert writer.stdin is not None
+            assert writer.stdout.readline() == b"half\n"
+            save(gaussian(), path)
+            assert len(list(path.parent.iterdir())) == 2
+            with atomic(path) as file:  # nor does one in this process lose it
+                file.write(b"by this process")
+                write_atomic(path, b"meanwhile")
+            assert path.read_bytes() == b"by this process"
+            writer.stdin.write(b"\n")
+            writer.stdin.close()
+        assert writer.returncode == 0
+        assert path.read_bytes() == b"by another process"
         assert list(path.parent.iterdir()) == [path]
 
     @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])

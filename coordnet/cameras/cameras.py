@@ -60,6 +60,12 @@ class Cameras:
     sizes: Tensor
     distortion: Tensor | None = None
 
+    def __repr__(self) -> str:
+        sizes = {f"{width} x {height}" for width, height in self.sizes.tolist()}
+        shown = sizes.pop() if len(sizes) == 1 else "different"
+        lens = ", with distortion" if self.distortion is not None else ""
+        return f"Cameras({len(self.poses)}, pictures of {shown} pixels{lens}, {self.poses.device})"
+
     def __post_init__(self) -> None:
         device = torch.as_tensor(self.poses).device
         wide = torch.float64 if supports_float64(device) else torch.float32

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
+import functools
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from .arguments import parser
 from .given import asked_for
+from .host import Bars, own_process
 from .signals import Interrupted, Signals, describe, write_nowhere
 
 if TYPE_CHECKING:
@@ -95,15 +96,13 @@ def _fit(options: argparse.Namespace) -> int:
     if "input" not in typed and "resume" not in typed:
         return _complain("fit needs an input: a picture or a table (coordnet fit --help)", _USAGE)
     saved = False
-    with Signals() as signals:
+    with own_process(), Signals() as signals, Bars() as bars:
         path, wanted, resume, said = asked_for(typed)
-        from tqdm.auto import tqdm
-
         from ..tasks import fit_file
 
         def say(text: str) -> None:
             try:
-                tqdm.write(text)
+                bars.write(text)
             except OSError:  # nobody reads it, or its disk is full: the fit is worth more
                 write_nowhere(sys.stdout)
 
@@ -115,7 +114,7 @@ def _fit(options: argparse.Namespace) -> int:
         for sentence in said:
             say(sentence)
         try:
-            fit_file(path, wanted, say, signals, saved=outputs_begin, resume=resume)
+            fit_file(path, wanted, say, signals, saved=outputs_begin, resume=resume, progress=bars)
         except Interrupted as signal:
             what = "; the model is saved, not all of its pictures" if saved else ""
             return _complain(f"{signal}{what}", _SIGNAL + signal.number)
@@ -129,7 +128,7 @@ def _render(options: argparse.Namespace) -> int:
     from ..tasks import Views, render_run
 
     names = ("path", "frames", "camera", "view", "depth", "background", "fps")
-    with _bar("render") as (bar, progress):
+    with own_process(), Bars() as bars:
         render_run(
             options.run,
             options.output,
@@ -138,30 +137,16 @@ def _render(options: argparse.Namespace) -> int:
             views=Views(**{name: getattr(options, name) for name in names}),
             device=options.device,
             overwrite=options.overwrite,
-            say=bar.write,
-            progress=progress,
+            say=bars.write,
+            progress=functools.partial(bars, "render"),
         )
     return 0
-
-
-@contextlib.contextmanager
-def _bar(name: str) -> Iterator[tuple[Any, Callable[[int, int], None]]]:
-    """A bar, and what moves it: given the numbers done since the last call and in all."""
-    from tqdm.auto import tqdm
-
-    with tqdm(unit="", unit_scale=True, desc=name, disable=None, leave=False) as bar:
-
-        def progress(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done)
-
-        yield bar, progress
 
 
 def _export(options: argparse.Namespace) -> int:
     from ..tasks import export_run
 
-    with _bar("export") as (bar, progress):
+    with own_process(), Bars() as bars:
         export_run(
             options.run,
             options.output,
@@ -169,8 +154,8 @@ def _export(options: argparse.Namespace) -> int:
             level=options.level,
             device=options.device,
             overwrite=options.overwrite,
-            say=bar.write,
-            progress=progress,
+            say=bars.write,
+            progress=functools.partial(bars, "export"),
         )
     return 0
 
@@ -203,9 +188,15 @@ def _evaluate(options: argparse.Namespace) -> int:
     from ..files import json_values
     from ..tasks import evaluate_run
 
-    found = evaluate_run(
-        options.run, options.input, device=options.device, page=options.page, unit=options.unit
-    )
+    with own_process(), Bars() as bars:
+        found = evaluate_run(
+            options.run,
+            options.input,
+            device=options.device,
+            page=options.page,
+            unit=options.unit,
+            progress=bars,
+        )
     if options.json:
         print(json.dumps(json_values(found)))
         return 0

@@ -69,6 +69,12 @@ class Audio:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return (
+            f"Audio({self.frames:,} x {self.channels} {self.samples.dtype} at {self.rate:,} Hz, "
+            f"{self.seconds:.4g} s, {self.format} {self.subtype})"
+        )
+
     @property
     def frames(self) -> int:
         """Number of samples N of each channel."""

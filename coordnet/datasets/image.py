@@ -34,6 +34,12 @@ class Image:
     bit_depth: int
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return (
+            f"Image({self.width} x {self.height} {self.mode}, {self.pixels.dtype}, "
+            f"bit_depth={self.bit_depth}, peak={self.peak:g})"
+        )
+
     @property
     def height(self) -> int:
         """Rows."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -218,9 +217,7 @@ def _encoded(suffix: str, pixels: np.ndarray, quality: int) -> bytes:
         ".tiff": {"compression": "tiff_adobe_deflate"},
     }.get(suffix, {})
     frame = pixels.reshape(height, width) if channels == 1 else pixels
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        data = iio.imwrite(
-            "<bytes>", frame, extension=suffix, plugin="pillow", is_batch=False, **options
-        )
+    data = iio.imwrite(
+        "<bytes>", frame, extension=suffix, plugin="pillow", is_batch=False, **options
+    )
     return bytes(data) if data is not None else b""

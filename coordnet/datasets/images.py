@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
-import warnings
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +26,6 @@ from .image_checks import (
     with_transparent_colour,
 )
 from .image_files import check_output, is_lossy, write_image
-from .quiet import handle_logs, without_messages
 
 __all__ = [
     "MAX_PIXELS",
@@ -60,8 +56,6 @@ _READ_AS = {
 }
 _CHANNELS = {"L": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 
-_pillow_settings = threading.Lock()
-
 
 def read_image(
     path: str | os.PathLike[str],
@@ -78,22 +72,21 @@ def read_image(
     Args:
         path: a file on disk: PNG, JPEG, TIFF, GIF, WebP, BMP, PPM/PGM/PBM/PFM, TGA or QOI.
         page: which frame or page, counted from 0.
-        max_pixels: refuse larger pictures before decoding them; None lifts the limit.
+        max_pixels: refuse larger pictures before decoding them; None lifts the limit. Pillow
+            has one of its own for the whole program, `PIL.Image.MAX_IMAGE_PIXELS`: above it
+            (89 million pixels) Pillow warns, above twice that it refuses.
 
     Raises:
         InputError: the file is missing, damaged, too large, of an unknown kind, of a kind whose
             values would lose bits or have no agreed white, or holds NaN or infinite values.
+
+    Pictures may be read in several threads at a time. What Pillow warns of, damaged metadata say,
+    it warns of here too; of a damaged TIFF its libtiff prints a line to standard error.
     """
     path = Path(path)
     _check_file(path)
-    with _pillow(path) as warned:
-        image = _read(path, page, max_pixels)
-    said = dict.fromkeys(
-        " ".join(str(warning.message).split())
-        for warning in warned
-        if issubclass(warning.category, UserWarning)
-    )
-    return replace(image, notes=(*image.notes, *said))
+    with _refusals(path):
+        return _read(path, page, max_pixels)
 
 
 def _check_file(path: Path) -> None:
@@ -114,44 +107,45 @@ def _check_file(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _pillow(path: Path) -> Iterator[list[warnings.WarningMessage]]:
-    """Run Pillow without its own size limit, collect its warnings, and refuse where it raises."""
+def _refusals(path: Path) -> Iterator[None]:
+    """Refuse a file where Pillow, imageio or tifffile raises."""
     from PIL import Image as PILImage
 
-    handle_logs("PIL", "tifffile")
-    with _pillow_settings, warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        limit, PILImage.MAX_IMAGE_PIXELS = PILImage.MAX_IMAGE_PIXELS, None
-        try:
-            yield warned
-        except InputError:
-            raise
-        except PILImage.UnidentifiedImageError:
-            with path.open("rb") as file:
-                start = file.read(12)
-            refuse_file(
-                path,
-                f"a picture must be one of {', '.join(_FORMATS)}",
-                f"a file that starts with {start!r} and cannot be read as any of them",
-                "Convert it to a PNG, or save it again if it should be one.",
-            )
-        except MemoryError:
-            refuse_file(
-                path,
-                "a picture must fit into memory",
-                "more than this machine has free",
-                "Scale it down.",
-            )
-        # Decoders of damaged files raise nearly anything: OSError, SyntaxError, struct.error, ...
-        except Exception as error:
-            refuse_file(
-                path,
-                "a picture must be whole and undamaged",
-                f"{type(error).__name__}: {error}",
-                "Save or download it again.",
-            )
-        finally:
-            PILImage.MAX_IMAGE_PIXELS = limit
+    try:
+        yield
+    except InputError:
+        raise
+    except PILImage.UnidentifiedImageError:
+        with path.open("rb") as file:
+            start = file.read(12)
+        refuse_file(
+            path,
+            f"a picture must be one of {', '.join(_FORMATS)}",
+            f"a file that starts with {start!r} and cannot be read as any of them",
+            "Convert it to a PNG, or save it again if it should be one.",
+        )
+    except (PILImage.DecompressionBombError, PILImage.DecompressionBombWarning) as error:
+        refuse_file(
+            path,
+            "a picture must be within Pillow's own limit, which belongs to the whole program",
+            str(error).rstrip("."),
+            "Scale it down, or set PIL.Image.MAX_IMAGE_PIXELS to a higher number.",
+        )
+    except MemoryError:
+        refuse_file(
+            path,
+            "a picture must fit into memory",
+            "more than this machine has free",
+            "Scale it down.",
+        )
+    # Decoders of damaged files raise nearly anything: OSError, SyntaxError, struct.error, ...
+    except Exception as error:
+        refuse_file(
+            path,
+            "a picture must be whole and undamaged",
+            f"{type(error).__name__}: {error}",
+            "Save or download it again.",
+        )
 
 
 def _read(path: Path, page: int | None, max_pixels: int | None) -> Image:
@@ -195,10 +189,12 @@ def _read(path: Path, page: int | None, max_pixels: int | None) -> Image:
         tags: Any = getattr(image, "tag_v2", {})
         white_is_zero = image.mode in _ONE_CHANNEL and tags.get(_PHOTOMETRIC) == 0
         white = 65535 if image.format == "PPM" else None  # Pillow rescales these
-        by_libtiff = image.format == "TIFF"
-    if not deep_png:
-        with without_messages() if by_libtiff else contextlib.nullcontext():
-            pixels, left = _decode(path, index, mode)
+        # imageio would set how Pillow reads GIFs, for the whole program
+        gif = np.array(image.convert(mode)) if image.format == "GIF" else None
+    if gif is not None:
+        pixels, left = (gif[..., None] if gif.ndim == 2 else gif), None
+    elif not deep_png:
+        pixels, left = _decode(path, index, mode)
     elif frames == 1:
         from .image_png16 import decode
 

@@ -59,6 +59,12 @@ class Scene:
     def __len__(self) -> int:
         return len(self.names)
 
+    def __repr__(self) -> str:
+        name = str(self.path)
+        where = name if len(name) <= 60 else f"…{name[-59:]}"
+        alpha = "with alpha" if self.has_alpha else "without alpha"
+        return f"Scene({where!r}, {self.format}, {self.split}, {alpha}, {self.cameras})"
+
     @property
     def has_alpha(self) -> bool:
         """Whether any pixel of any picture is not opaque."""

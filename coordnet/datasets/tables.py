@@ -56,6 +56,12 @@ class Table:
     weights_name: str | None = None
     from_errors: bool = False
 
+    def __repr__(self) -> str:
+        names = [self.x_name, *self.y_names[:4]]
+        x, *y = (name if len(name) <= 24 else f"{name[:23]}…" for name in names)
+        more = f" and {len(self.y_names) - 4} more" if len(self.y_names) > 4 else ""
+        return f"Table({len(self.x):,} rows of {', '.join(y)}{more} over {x})"
+
     @property
     def weighting(self) -> str | None:
         """What the weights are: ``"w"`` for a column of that name, ``"1/e²"`` for its errors."""

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ..constants import ExactConstants, cast_of
 from ..errors import integer_at_least, refuse
+from .defaults import SignalShape, by_parameters
 
 __all__ = ["Encoding"]
 
@@ -47,6 +48,24 @@ class Encoding(ExactConstants):
     def spec(self) -> dict[str, Any]:
         """Return the settings as plain JSON values; `build_encoding` makes an equal encoding."""
         raise NotImplementedError
+
+    @classmethod
+    def for_signal(cls, name: str, signal: SignalShape) -> dict[str, Any]:
+        """Return the constructor's settings that suit a signal, where the user sets none.
+
+        Here they follow from the names of its parameters: ``period`` is that of the signal, or
+        twice its extent where it does not repeat; ``periodic`` says for each axis whether it
+        repeats; ``k`` is the number of harmonics that its samples suggest. ``period`` is one
+        number where all axes agree, else one for each. Override it for other parameters that
+        should depend on the signal.
+
+        Args:
+            name: the name in ENCODINGS, where a class has several constructors.
+            signal: the kind, the size and the periods of what is to be fitted.
+        """
+        from . import ENCODINGS
+
+        return by_parameters(ENCODINGS[name], signal)
 
     def on_domain(self, lower: Tensor, upper: Tensor) -> Encoding:
         """Return an encoding for coordinates that lie in the box from ``lower`` to ``upper``.

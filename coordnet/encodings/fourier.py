@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ..errors import boolean, integer_at_least, positive_number, refuse
 from . import frequencies as ladders
+from .defaults import SignalShape, ladder_settings
 from .encoding import Encoding
 from .phase import encode
 
@@ -223,6 +224,11 @@ class FourierFeatures(Encoding):
         cycles = ladders.lattice(self.in_dim, k)[None]
         self._set("lattice", cycles, each, include_input, k=k, period=_plain(each))
         return self
+
+    @classmethod
+    def for_signal(cls, name: str, signal: SignalShape) -> dict[str, Any]:
+        """Return the settings of a ladder that suit a signal."""
+        return ladder_settings(name, signal) or super().for_signal(name, signal)
 
     @classmethod
     def _new(cls, in_dim: int) -> FourierFeatures:

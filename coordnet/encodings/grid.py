@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from ..errors import integer_at_least, positive_number, refuse
 from ..transforms import no_autocast
 from .combine import Normalized
+from .defaults import SignalShape
 from .encoding import Encoding
 from .interpolation import interpolate
 from .vertices import Layout
@@ -323,6 +324,15 @@ class DenseGrid(_Grid):
             for cells in self._each_axis("resolution", resolution)
         ]
         self._set_levels([[float(cells) for cells in self.resolution]], None)
+
+    @classmethod
+    def for_signal(cls, name: str, signal: SignalShape) -> dict[str, Any]:
+        """Return settings that suit a signal: of a picture, a vertex for each two by two pixels."""
+        settings = super().for_signal(name, signal)
+        if signal.kind == "image":
+            settings["resolution"] = [max(1, round(0.5 * number)) for number in signal.samples]
+            settings["features_per_level"] = 4
+        return settings
 
     def spec(self) -> dict[str, Any]:
         """Return the settings as plain JSON values."""

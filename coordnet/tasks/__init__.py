@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from .presets import Recipe
     from .render import render_run
     from .scene_views import Views
-    from .task import Task
+    from .task import Progress, Task
 
 __all__ = [
     "TASKS",
     "FitOptions",
+    "Progress",
     "Recipe",
     "Task",
     "Views",
@@ -45,6 +46,7 @@ __getattr__ = attributes(
     __name__,
     {
         "FitOptions": "options",
+        "Progress": "task",
         "Recipe": "presets",
         "Task": "task",
         "Views": "scene_views",

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from ..datasets import Audio, AudioWriter, check_audio_output, read_audio, subtype_for
 from ..encodings import Encoding
@@ -24,7 +22,7 @@ from .options import FitOptions
 from .presets import Recipe
 from .run_folder import RunFolder, writing
 from .sentences import plural, readable
-from .task import SampledTask, Say, build_ladder, refuse_unused
+from .task import Progress, SampledTask, Say, build_ladder, refuse_unused
 
 __all__ = ["AudioTask"]
 
@@ -42,7 +40,7 @@ class AudioTask(SampledTask):
     )
     measured: ClassVar[str] = "SNR in dB, of all channels together and of each"
 
-    def __init__(self, path: Path, options: FitOptions) -> None:
+    def __init__(self, path: Path, options: FitOptions, progress: Progress | None = None) -> None:
         refuse_unused(
             options, "a sound", "periods", "trend", "tile", "wrap", "page", "x", "y", "unit",
             "weights", "error", "downscale", "background", "space",
@@ -53,7 +51,7 @@ class AudioTask(SampledTask):
         ):
             if asked:
                 refuse(f"{flag} is for tables", f"{flag} for a sound", "Leave it away.")
-        self.path = path
+        self.path, self.progress = path, progress
         self.audio: Audio = read_audio(path)
         self.notes = list(self.audio.notes)
         self.warnings = list(self.audio.warnings)
@@ -142,7 +140,7 @@ class AudioTask(SampledTask):
         blocks = render_signal(
             field, audio.frames, audio.rate, device=next(field.parameters()).device
         )
-        for values in _with_bar(blocks, audio.frames):
+        for values in blocks:
             target = audio.values(slice(start, start + len(values)))
             start += len(values)
             signal += np.square(target, dtype=np.float64).sum(0)
@@ -150,6 +148,7 @@ class AudioTask(SampledTask):
             if takers is not None:
                 takers[0].add(target, values)
                 takers[1].write(values)
+            self.advance("render", len(values), audio.frames)
         mean = float(error.sum()) / (audio.frames * audio.channels)
         found = {
             "psnr": psnr_from_mse(mean, _PEAK),
@@ -231,17 +230,6 @@ class AudioTask(SampledTask):
             self.notes.append(f"The run was fitted at {fitted:,} Hz, this is {audio.rate:,} Hz.")
         self.notes += self.warnings
         return {**self._measure(field), "peak": _PEAK, "samples": audio.frames}
-
-
-def _with_bar(blocks: Iterable[np.ndarray], number: int) -> Iterable[np.ndarray]:
-    """Yield the blocks, and show how many samples are done."""
-    bar = tqdm(
-        total=number, unit=" samples", unit_scale=True, desc="render", disable=None, leave=False
-    )
-    with bar:
-        for values in blocks:
-            yield values
-            bar.update(len(values))
 
 
 def _about_clipping(writer: AudioWriter, name: str) -> str:

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from ..encodings.defaults import SignalShape, settings_for
 from ..errors import refuse
 from .presets import AUDIO_PRESETS, Recipe
 
@@ -97,15 +98,8 @@ def _grid(frames: int) -> Recipe:
 
 
 def _ladder(encoding: str, frames: int, rate: float) -> dict[str, Any]:
-    """Settings of an encoding for sounds; frequencies are in cycles over the whole sound."""
-    # what repeats only after two lengths joins no end to the beginning
-    period = 2.0 * frames / rate
-    known: dict[str, dict[str, Any]] = {
-        # the spread that fitted best, of music and speech: about 600 Hz at 44.1 kHz
-        "gaussian": {"k": 256, "sigma": max(1.0, round(frames / 75, 2)), "period": None},
-        "harmonic": {"k": 256, "period": period},
-        "octave": {"k": max(1, frames.bit_length()), "period": period},
-        "lattice": {"k": 256, "period": period},
-        "geometric": {"k": 64, "C": 10_000.0, "scale": float(rate)},
-    }
-    return known.get(encoding, {})
+    """Settings of an encoding for sounds, over time in seconds."""
+    sound = SignalShape(
+        "audio", (frames,), (frames / rate,), (float(rate),), (None,), harmonics=256
+    )
+    return settings_for(encoding, sound)

@@ -10,6 +10,7 @@ from ..training import choose_device
 from .options import FitOptions
 from .render import task_of_run
 from .run_folder import open_model
+from .task import Progress
 
 __all__ = ["evaluate_run"]
 
@@ -21,6 +22,7 @@ def evaluate_run(
     device: str = "auto",
     page: int | None = None,
     unit: str | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Return PSNR, RMSE, peak and number of samples of a run at the samples of a file.
 
@@ -32,6 +34,7 @@ def evaluate_run(
         device: "auto" or a torch device.
         page: the page of a picture file with several.
         unit: the unit of a table's positions that are numbers, where it is not the run's.
+        progress: told how reading and rendering go on; see `Progress`.
 
     Raises:
         InputError: no such run, or a file that does not fit it.
@@ -40,5 +43,5 @@ def evaluate_run(
     field, settings = open_model(run, chosen)
     kind: Any = task_of_run(field, settings)
     about = settings["input"]
-    task = kind.for_run(path, about, FitOptions(page=page, unit=unit))
+    task = kind.for_run(path, about, FitOptions(page=page, unit=unit), progress)
     return {**task.evaluate(field, about), "device": chosen, "notes": task.notes}

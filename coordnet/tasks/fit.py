@@ -36,7 +36,7 @@ from .sentences import (
     describe_result,
     readable,
 )
-from .task import Say, Task
+from .task import Progress, Say, Task
 
 __all__ = ["fit_file", "task_for"]
 
@@ -44,7 +44,7 @@ __all__ = ["fit_file", "task_for"]
 _WHERE = ("out", "overwrite", "checkpoint_every")
 
 
-def task_for(path: Path, options: FitOptions) -> Task:
+def task_for(path: Path, options: FitOptions, progress: Progress | None = None) -> Task:
     """Read a file with the task that its ending names.
 
     Raises:
@@ -55,7 +55,7 @@ def task_for(path: Path, options: FitOptions) -> Task:
         refuse(rule, f"{str(path)!r}, which does not exist", "Check the path.")
     for task in TASKS.values():
         if task.reads(path):
-            return task(path, options)
+            return task(path, options, progress)
     if path.is_dir():
         refuse(rule, f"{str(path)!r}, a folder without a scene", "Pass a picture or a table in it.")
     if not path.is_file():
@@ -83,6 +83,7 @@ def fit_file(
     *,
     saved: Callable[[], object] | None = None,
     resume: bool = False,
+    progress: Progress | None = None,
 ) -> FitResult:
     """Fit a file and fill the run folder.
 
@@ -98,6 +99,7 @@ def fit_file(
         saved: called when the model is saved, before pictures are made of it.
         resume: go on from the checkpoint in the run folder: the model and its settings come
             from there, all but the budget and the device.
+        progress: told how reading and rendering go on; see `Progress`.
 
     Raises:
         InputError: a bad input, option or folder; nothing to go on from.
@@ -106,10 +108,10 @@ def fit_file(
         RuntimeError: the run could not be written, or memory ran out.
     """
     device = choose_device(options.device)
-    plan = None if resume else _new_plan(path, options)
+    plan = None if resume else _new_plan(path, options, progress)
     out = options.out or Path("runs") / path.stem
     with RunFolder(out, options.overwrite, resume) as folder:
-        plan = plan or _resumed_plan(path, options, folder)
+        plan = plan or _resumed_plan(path, options, folder, progress)
         task, field, config = plan.task, plan.field, plan.config
         folder.require_space(_size(field))
         precision = choose_precision(config.precision, device, field)
@@ -170,20 +172,22 @@ def fit_file(
     return result
 
 
-def _new_plan(path: Path, options: FitOptions) -> _Plan:
+def _new_plan(path: Path, options: FitOptions, progress: Progress | None) -> _Plan:
     """Return the plan that the options ask for."""
-    task = task_for(path, options)
+    task = task_for(path, options, progress)
     recipe = task.recipe(options)
     config = task.config(options, recipe)
     return _Plan(task, task.field(options, recipe), config, recipe.note)
 
 
-def _resumed_plan(path: Path, options: FitOptions, folder: RunFolder) -> _Plan:
+def _resumed_plan(
+    path: Path, options: FitOptions, folder: RunFolder, progress: Progress | None
+) -> _Plan:
     """Return the plan of the fit in a folder's checkpoint."""
     kept = read_kept(folder.checkpoint)
     kept.require_same(path)
     model, _ = model_of_checkpoint(folder.checkpoint)
-    return _Plan(task_for(path, options), model, kept.config_for(options), "")
+    return _Plan(task_for(path, options, progress), model, kept.config_for(options), "")
 
 
 @contextlib.contextmanager

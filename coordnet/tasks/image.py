@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from ..datasets import Image, check_output, read_image, write_image
 from ..datasets.images import is_lossy
+from ..encodings import Encoding
 from ..errors import InputError, integer_at_least, refuse
 from ..field import Field
 from ..metrics import psnr_from_mse
@@ -23,11 +23,9 @@ from .options import FitOptions
 from .presets import Recipe, recipe
 from .run_folder import RunFolder, writing
 from .sentences import plural, readable
-from .task import SampledTask, Say, refuse_unused
+from .task import Progress, SampledTask, Say, refuse_unused, require_period
 
 __all__ = ["ImageTask"]
-
-_REPEATING = ("harmonic", "octave", "lattice", "gaussian", "hashgrid", "densegrid")
 
 
 class ImageTask(SampledTask):
@@ -40,13 +38,13 @@ class ImageTask(SampledTask):
         *(".ppm", ".pgm", ".pbm", ".pnm", ".tga", ".qoi"),
     )
 
-    def __init__(self, path: Path, options: FitOptions) -> None:
+    def __init__(self, path: Path, options: FitOptions, progress: Progress | None = None) -> None:
         of_tables = ("periods", "trend", "x", "y", "unit", "weights", "error")
         refuse_unused(options, "a picture", *of_tables, "downscale", "background", "space")
         if options.network == "linear" or options.k == "auto":
             got = "--network linear" if options.network == "linear" else "--k auto"
             refuse("a picture has no closed form, nor blocks of time", got, "Leave it away.")
-        self.path = path
+        self.path, self.progress = path, progress
         self.image: Image = read_image(path, page=options.page)
         self.notes = list(self.image.notes)
         self.warnings = []
@@ -67,20 +65,21 @@ class ImageTask(SampledTask):
         if options.tile and options.wrap is not None:
             got = "--tile and --wrap"
             refuse("a picture repeats in both directions or in one", got, "Pass one of them.")
-        x, y = (options.tile or options.wrap == axis for axis in "xy")
         image = self.image
         size = (image.height, image.width, image.channels)
         encoding = options.encoding
         ladder = options.k is not None or options.sigma is not None
         if encoding is None and options.preset is None and ladder:
             encoding = "gaussian"
-        found = recipe(options.preset, encoding, size, (x, y), options.seconds)
-        if (x or y) and found.encoding not in _REPEATING:
-            flag = "--tile" if options.tile else "--wrap"
-            remedy = f"Choose --encoding {' or '.join(_REPEATING)}."
-            got = f"--encoding {found.encoding}"
-            refuse(f"{flag} needs an encoding that repeats", got, remedy)
-        return found
+        return recipe(options.preset, encoding, size, _repeats(options), options.seconds)
+
+    def encoding(self, options: FitOptions, recipe: Recipe) -> Encoding:
+        """Build the encoding of the recipe; it must repeat where the picture is to."""
+        encoding = super().encoding(options, recipe)
+        periods = [1.0 if repeats else None for repeats in _repeats(options)]
+        flag = "--tile" if options.tile else "--wrap"
+        require_period(encoding, periods, flag, recipe.encoding)
+        return encoding
 
     def config(self, options: FitOptions, recipe: Recipe) -> FitConfig:
         """Return the settings; the errors are measured while the reconstruction is rendered."""
@@ -138,19 +137,14 @@ class ImageTask(SampledTask):
             return quantise(values)
 
         image = self.image
-        device = next(field.parameters()).device
-        bar = tqdm(
-            total=len(samples), unit="px", unit_scale=True, desc="render", disable=None, leave=False
+        pixels = render_image(
+            field,
+            image.height,
+            image.width,
+            device=next(field.parameters()).device,
+            convert=measure,
+            progress=lambda number: self.advance("render", number, len(samples)),
         )
-        with bar:
-            pixels = render_image(
-                field,
-                image.height,
-                image.width,
-                device=device,
-                convert=measure,
-                progress=bar.update,
-            )
         error = total / (len(samples) * samples.out_dim)
         return pixels, {"psnr": psnr_from_mse(error, 1.0), "rmse": math.sqrt(error)}
 
@@ -209,6 +203,11 @@ class ImageTask(SampledTask):
         if (image.height, image.width) != (height, width):
             found["fitted_size"] = f"{width} x {height}"
         return found
+
+
+def _repeats(options: FitOptions) -> tuple[bool, bool]:
+    """Whether the picture is to repeat along x and along y."""
+    return options.tile or options.wrap == "x", options.tile or options.wrap == "y"
 
 
 def _checked(field: Field, settings: dict[str, Any]) -> tuple[tuple[int, int], int, int]:

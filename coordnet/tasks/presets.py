@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..encodings.defaults import SignalShape, settings_for
 from ..errors import refuse
 
 __all__ = ["AUDIO_PRESETS", "PRESETS", "SCENE_PRESETS", "SCENE_SPACES", "Recipe", "recipe"]
@@ -131,23 +132,12 @@ def _network_config(seconds: float | None) -> dict[str, Any]:
 def _ladder(
     encoding: str, size: tuple[int, int, int], repeats: tuple[bool, bool]
 ) -> dict[str, Any]:
-    """Settings of an encoding for pictures."""
+    """Settings of an encoding for pictures over the unit square."""
     height, width, _ = size
-    # a plain photo must not wrap: what repeats only after two domain lengths cannot
-    period = [1.0 if wraps else 2.0 for wraps in repeats]
-    known: dict[str, dict[str, Any]] = {
-        "gaussian": {"k": 256, "sigma": 30.0, "period": period if any(repeats) else None},
-        "harmonic": {"k": 64, "period": period},
-        "octave": {"k": max(1, max(height, width).bit_length() - 1), "period": period},
-        "lattice": {"k": 12, "period": period},
-        "geometric": {"k": 64, "C": 10_000.0, "scale": [float(width), float(height)]},
-        "densegrid": {
-            "resolution": [max(1, round(0.5 * width)), max(1, round(0.5 * height))],
-            "features_per_level": 4,
-            "periodic": list(repeats),
-        },
-    }
-    return known.get(encoding, {})
+    periods = tuple(1.0 if wraps else None for wraps in repeats)
+    density = (float(width), float(height))
+    picture = SignalShape("image", (width, height), (1.0, 1.0), density, periods, harmonics=64)
+    return settings_for(encoding, picture)
 
 
 def _grid(size: tuple[int, int, int], repeats: tuple[bool, bool], seconds: float | None) -> Recipe:

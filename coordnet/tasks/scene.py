@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from tqdm.auto import tqdm
 
 from ..cameras import RayTable, near_far_from_poses
 from ..datasets import Scene, is_scene, read_scene, scene_splits, write_image
@@ -29,7 +29,7 @@ from .scene_presets import build_fast, build_nerf
 from .scene_render import render_scene
 from .scene_space import choose_space
 from .sentences import plural, readable
-from .task import Say, Task, refuse_unused
+from .task import Progress, Say, Task, refuse_unused
 
 __all__ = ["BACKGROUNDS", "SceneTask"]
 
@@ -42,10 +42,10 @@ class SceneTask(Task):
     """A folder of posed pictures, or the file that names them, fitted as a radiance field."""
 
     kind: ClassVar[str] = "scene"
-    suffixes: ClassVar[tuple[str, ...]] = (".json", ".npy")
+    suffixes: ClassVar[tuple[str, ...]] = (".json", "poses_bounds.npy")
     measured: ClassVar[str] = "means over the views; psnr_of_mean is the PSNR of the mean error"
 
-    def __init__(self, path: Path, options: FitOptions) -> None:
+    def __init__(self, path: Path, options: FitOptions, progress: Progress | None = None) -> None:
         refuse_unused(
             options, "a scene", "k", "C", "sigma", "encoding", "periods", "trend", "tile", "wrap",
             "page", "x", "y", "unit", "weights", "error",
@@ -53,12 +53,13 @@ class SceneTask(Task):
         if options.network != "mlp":
             got = f"--network {options.network}"
             refuse("a scene's networks are MLPs", got, "Leave it away.")
-        self.path = path
+        self.path, self.progress = path, progress
         self.downscale = options.downscale or 1
         self.background = BACKGROUNDS[options.background or "white"]
-        with tqdm(unit="picture", desc="read", disable=None, leave=False) as bar:
-            self.train = read_scene(path, "train", downscale=self.downscale, progress=bar.update)
-            self.test = self._test_views(bar.update)
+        read = functools.partial(self.advance, "read")
+        self.train = read_scene(path, "train", downscale=self.downscale, progress=read)
+        self.test = self._test_views(read)
+        read(0, len(self.train) + (0 if self.test is None else len(self.test)))
         self.seed = options.seed
         self.notes = list(self.train.notes)
         self.warnings = list(self.train.warnings)
@@ -68,10 +69,17 @@ class SceneTask(Task):
             self.notes.append("There are no test views: errors are those of training views.")
 
     @classmethod
-    def for_run(cls, path: Path, settings: dict[str, Any], options: FitOptions) -> SceneTask:
+    def for_run(
+        cls,
+        path: Path,
+        settings: dict[str, Any],
+        options: FitOptions,
+        progress: Progress | None = None,
+    ) -> SceneTask:
         """Read a scene at the size that a run was fitted at."""
         space = "box" if settings.get("bounded", True) else "unbounded"
-        return cls(path, replace(options, downscale=settings.get("downscale", 1), space=space))
+        as_fitted = replace(options, downscale=settings.get("downscale", 1), space=space)
+        return cls(path, as_fitted, progress)
 
     @classmethod
     def reads(cls, path: Path) -> bool:
@@ -210,7 +218,7 @@ class SceneTask(Task):
         views = folder.file("views")
         views.mkdir(exist_ok=True)
         measured, truths, shown, depths = [], [], [], []
-        for i, view, truth in _render_all(field, scene, self.background):
+        for i, view, truth in self._render_all(field, scene, self.background):
             made = np.clip(view.over(self.background), 0, 1)
             write_image(views / f"{i:03d}.png", made)
             write_image(views / f"{i:03d}_depth.png", coloured_depth(view.depth))
@@ -242,20 +250,22 @@ class SceneTask(Task):
         background = tuple(settings["background"])
         measured = [
             errors_of(np.clip(view.over(background), 0, 1), truth)
-            for _, view, truth in _render_all(field, scene, background)
+            for _, view, truth in self._render_all(field, scene, background)
         ]
         return {**means_of(measured), "peak": 1.0, "samples": scene.images.number_of_pixels}
 
+    def _render_all(
+        self, model: RadianceModel, scene: Scene, background: tuple[float, ...]
+    ) -> Iterator[tuple[int, View, np.ndarray]]:
+        """Yield the number, the rendering and the truth of every view."""
+        total = scene.images.number_of_pixels
+        behind = torch.tensor(background)
 
-def _render_all(model: RadianceModel, scene: Scene, background: tuple[float, ...]):
-    """Yield the number, the rendering and the truth of every view."""
-    total = scene.images.number_of_pixels
-    behind = torch.tensor(background)
-    with tqdm(
-        total=total, unit="px", unit_scale=True, desc="render", disable=None, leave=False
-    ) as bar:
+        def rendered(number: int) -> None:
+            self.advance("render", number, total)
+
         for i in range(len(scene)):
-            view: View = render_view(model, scene.cameras, i, progress=bar.update)
+            view = render_view(model, scene.cameras, i, progress=rendered)
             yield i, view, scene.images.composited(i, behind).numpy()
 
 

@@ -27,7 +27,7 @@ from .table_encoding import build_encoding, default_harmonics
 from .table_harmonics import fit_exactly, linear_result, write_harmonics
 from .table_outputs import render_table, values_at, write_table_outputs
 from .table_settings import TableSettings
-from .task import SampledTask, Say, refuse_unused
+from .task import Progress, SampledTask, Say, refuse_unused
 
 __all__ = ["TableTask"]
 
@@ -38,6 +38,7 @@ class TableTask(SampledTask):
     Args:
         path: the file.
         options: what the user set.
+        progress: told of nothing: tables are read and rendered at once.
         time: the axis to put the positions on, such as that of a run; None to choose one.
     """
 
@@ -45,14 +46,21 @@ class TableTask(SampledTask):
     in_dim: ClassVar[int | None] = 1
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".tsv", ".txt", ".dat")
 
-    def __init__(self, path: Path, options: FitOptions, time: TimeAxis | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        options: FitOptions,
+        progress: Progress | None = None,
+        *,
+        time: TimeAxis | None = None,
+    ) -> None:
         refuse_unused(
             options, "a table", "tile", "wrap", "page", "preset", "downscale", "background", "space"
         )
         if options.trend and not options.periods:
             rule, remedy = "--trend stands beside a --period", "Add --period, or leave it away."
             refuse(rule, "--trend alone", remedy)
-        self.path = path
+        self.path, self.progress = path, progress
         self.table = read_table(
             path,
             x=options.x,
@@ -90,10 +98,17 @@ class TableTask(SampledTask):
                 self.warnings.append(warning)
 
     @classmethod
-    def for_run(cls, path: Path, settings: dict[str, Any], options: FitOptions) -> TableTask:
+    def for_run(
+        cls,
+        path: Path,
+        settings: dict[str, Any],
+        options: FitOptions,
+        progress: Progress | None = None,
+    ) -> TableTask:
         """Read the columns that a run was fitted to, on the run's axis."""
         about = TableSettings.from_dict(settings)
-        return cls(path, replace(options, x=about.x_name, y=about.y_names), about.time)
+        columns = replace(options, x=about.x_name, y=about.y_names)
+        return cls(path, columns, progress, time=about.time)
 
     def positions(self) -> Tensor:
         """Return the positions ``(N, 1)``, float64."""

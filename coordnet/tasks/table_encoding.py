@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,13 +10,12 @@ import numpy as np
 
 from ..datasets import nyquist_harmonic
 from ..encodings import Concat, Damped, Encoding, FourierFeatures, Identity
-from ..errors import refuse
+from ..encodings.defaults import SignalShape, settings_for
 from .options import FitOptions
-from .task import build_ladder
+from .task import build_ladder, require_period
 
 __all__ = ["build_encoding", "default_harmonics"]
 
-_REPEATING = ("harmonic", "octave", "lattice", "gaussian")
 _MOST_HARMONICS = 8
 
 
@@ -44,19 +42,11 @@ def build_encoding(
             use for.
     """
     if periods:
-        if name not in _REPEATING:
-            remedy = f"Choose --encoding {' or '.join(_REPEATING)}, or drop --period."
-            refuse("--period needs an encoding that repeats", f"--encoding {name}", remedy)
         parts = [_periodic(name, x, period, options) for period in periods]
         if options.trend:
             parts.append(Identity(1))
         return parts[0] if len(parts) == 1 else Concat(parts)
-    # without a period nothing may repeat inside the domain, nor its ends meet
-    span = float(x[-1] - x[0]) or 1.0
-    defaults = _defaults(name, 2.0 * span, 8.0, len(x), _MOST_HARMONICS)
-    if name == "gaussian":
-        defaults["period"] = None
-    return build_ladder(name, 1, options, defaults)
+    return build_ladder(name, 1, options, _defaults(name, x, None, _MOST_HARMONICS))
 
 
 def default_harmonics(x: np.ndarray, period: float) -> int:
@@ -67,23 +57,18 @@ def default_harmonics(x: np.ndarray, period: float) -> int:
 
 def _periodic(name: str, x: np.ndarray, period: float, options: FitOptions) -> Encoding:
     """Build the ladder of one period."""
-    defaults = _defaults(name, period, 8.0 / period, len(x), default_harmonics(x, period))
     if options.sigma is not None:
         options = replace(options, sigma=options.sigma / period)
+    defaults = _defaults(name, x, period, default_harmonics(x, period))
     ladder = build_ladder(name, 1, options, defaults)
+    require_period(ladder, [period], "--period", name)
     if options.encoding is None and isinstance(ladder, FourierFeatures):
         return Damped(ladder)
     return ladder
 
 
-def _defaults(name: str, period: float, sigma: float, samples: int, k: int) -> dict[str, Any]:
-    """Settings of each ladder over one period."""
-    octaves = max(1, int(math.log2(max(2, samples // 4))))
-    known: dict[str, dict[str, Any]] = {
-        "harmonic": {"k": k, "period": period},
-        "lattice": {"k": k, "period": period},
-        "octave": {"k": min(10, octaves), "period": period},
-        "gaussian": {"k": 64, "sigma": sigma, "period": period},
-        "geometric": {"k": 32, "C": 10_000.0, "scale": 2 * samples / period},
-    }
-    return known.get(name, {})
+def _defaults(name: str, x: np.ndarray, period: float | None, harmonics: int) -> dict[str, Any]:
+    """Settings of an encoding over one period, or over the domain."""
+    span = float(x[-1] - x[0]) or 1.0
+    table = SignalShape("table", (len(x),), (span,), (len(x) / span,), (period,), harmonics)
+    return settings_for(name, table)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ..encodings import ENCODINGS, Encoding
+from ..encodings.defaults import constructors_with
 from ..errors import refuse
 from ..field import Field
 from ..networks import NETWORKS
@@ -18,15 +19,26 @@ from .presets import Recipe
 from .run_folder import RunFolder
 from .sentences import describe_training
 
-__all__ = ["SampledTask", "Say", "Task", "build_ladder", "refuse_unused"]
+__all__ = [
+    "Progress",
+    "SampledTask",
+    "Say",
+    "Task",
+    "build_ladder",
+    "refuse_unused",
+    "require_period",
+]
 
 Say = Callable[[str], object]
+Progress = Callable[[str, int, "int | None"], object]
+"""Called with what is under way ("read", "render"), how much of it was done since the last call,
+and how much it is in all, None where that is not known yet."""
 
 
 class Task(ABC):
     """One input file with everything that its kind needs.
 
-    A subclass reads the file in its constructor, ``Subclass(path, options)``.
+    A subclass reads the file in its constructor, ``Subclass(path, options, progress)``.
 
     Attributes:
         kind: its name in TASKS.
@@ -35,6 +47,7 @@ class Task(ABC):
         measured: what is to be said of metrics beside PSNR and RMSE.
         notes: sentences about the input for the console.
         warnings: such sentences where something is likely to be wrong.
+        progress: told how reading and rendering go on, or None.
     """
 
     kind: ClassVar[str]
@@ -45,9 +58,17 @@ class Task(ABC):
     path: Path
     notes: list[str]
     warnings: list[str]
+    progress: Progress | None
 
     @abstractmethod
-    def __init__(self, path: Path, options: FitOptions) -> None: ...
+    def __init__(
+        self, path: Path, options: FitOptions, progress: Progress | None = None
+    ) -> None: ...
+
+    def advance(self, what: str, done: int, total: int | None = None) -> None:
+        """Tell `progress`, if there is one."""
+        if self.progress is not None:
+            self.progress(what, done, total)
 
     @classmethod
     def reads(cls, path: Path) -> bool:
@@ -55,15 +76,22 @@ class Task(ABC):
         return path.is_file() and path.suffix.lower() in cls.suffixes
 
     @classmethod
-    def for_run(cls, path: Path, settings: dict[str, Any], options: FitOptions) -> Task:
+    def for_run(
+        cls,
+        path: Path,
+        settings: dict[str, Any],
+        options: FitOptions,
+        progress: Progress | None = None,
+    ) -> Task:
         """Read a file as the one that a run was fitted to.
 
         Args:
             path: the file.
             settings: what `describe` returned for the fitted one.
             options: what the user set.
+            progress: told how reading and rendering go on.
         """
-        return cls(path, options)
+        return cls(path, options, progress)
 
     @abstractmethod
     def recipe(self, options: FitOptions) -> Recipe:
@@ -166,21 +194,39 @@ def build_ladder(name: str, in_dim: int, options: FitOptions, defaults: dict[str
     for option in ("k", "C", "sigma"):
         value = getattr(options, option)
         if value is not None:
-            if option not in settings:
-                able = [each for each in ENCODINGS if _takes(ENCODINGS[each], option)]
+            able = constructors_with(option)
+            if name not in able:
                 refuse(
                     f"--{option} belongs to --encoding {' or '.join(able)}",
                     f"--{option} {value} with {name}",
                     "Leave it away, or choose another encoding.",
                 )
             settings[option] = value
-    if _takes(ENCODINGS[name], "seed"):
+    if name in constructors_with("seed"):
         settings["seed"] = options.seed
     return ENCODINGS[name](in_dim, **settings)
 
 
-def _takes(build: Callable[..., Encoding], option: str) -> bool:
-    return option in inspect.signature(build).parameters
+def require_period(
+    encoding: Encoding, periods: Sequence[float | None], flag: str, name: str
+) -> None:
+    """Raise `InputError` unless an encoding repeats as a signal does.
+
+    Args:
+        encoding: the encoding.
+        periods: for each axis the period of the signal, None where it has none.
+        flag: the option that asks for the period.
+        name: the encoding's name in ENCODINGS.
+    """
+    for wanted, period in zip(periods, encoding.periods, strict=True):
+        if wanted is not None and not (period and math.isclose(period, wanted)):
+            # a grid that wraps around does so after one unit
+            able = constructors_with("period", *(["periodic"] if wanted == 1.0 else []))
+            refuse(
+                f"{flag} needs an encoding that repeats",
+                f"--encoding {name}",
+                f"Choose --encoding {' or '.join(able)}, or leave {flag} away.",
+            )
 
 
 def refuse_unused(options: FitOptions, kind: str, *names: str) -> None:

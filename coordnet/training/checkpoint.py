@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 
 from .. import __version__
 from ..errors import refuse
-from ..files import leftovers
+from ..files import remove_stale
 from .checkpoint_file import CheckpointFile, damaged, read_checkpoint, write_checkpoint
 from .interval import Interval, interval
 from .progress import Say, warn
@@ -111,11 +110,7 @@ class Keeper:
         self._failing = False
         self._cost = 0.0
         self._step, self._seconds = 0, 0.0
-        # what a killed process has left of a save
-        with contextlib.suppress(OSError):
-            for path, name in leftovers(checkpoint.path.parent):
-                if name == checkpoint.path.name:
-                    path.unlink()
+        remove_stale(checkpoint.path)
 
     def begin(self, loop: Loop) -> None:
         """Bring the loop to where the checkpoint was written, if it is to go on from one."""

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..errors import InputError, refuse
 from ..files import atomic
-from ..tensor_files import TensorFileKind
+from ..tensor_files import TensorFile, TensorFileKind
 
 __all__ = ["CheckpointFile", "damaged", "read_checkpoint", "write_checkpoint"]
 
@@ -96,9 +96,9 @@ class CheckpointFile:
         names: the names of its tensors.
     """
 
-    def __init__(self, path: Path, file: Any, about: dict[str, Any]) -> None:
-        self.path, self.about, self._file = path, about, file
-        self.names: set[str] = set(file.keys())
+    def __init__(self, path: Path, file: TensorFile) -> None:
+        self.path, self.about, self._file = path, file.about, file
+        self.names = set(file.names)
 
     def tensor(self, name: str) -> Tensor:
         """Return one tensor, on the CPU, in memory of its own.
@@ -108,7 +108,7 @@ class CheckpointFile:
         """
         if name not in self.names:
             damaged(self.path, f"no {name}")
-        return self._file.get_tensor(name).clone()
+        return self._file.tensor(name)
 
     def group(self, prefix: str) -> dict[str, Tensor]:
         """Return the tensors whose names begin with ``prefix`` and a dot, under what follows."""
@@ -141,9 +141,9 @@ def read_checkpoint(path: Path) -> Iterator[CheckpointFile]:
         InputError: no checkpoint of this version; what is found wrong inside the block as a
             `ValueError`, `RuntimeError` or the like is a damaged file, too.
     """
-    with _CHECKPOINT_FILE.open(path) as (file, about):
+    with _CHECKPOINT_FILE.open(path) as file:
         try:
-            yield CheckpointFile(path, file, about)
+            yield CheckpointFile(path, file)
         except (InputError, OSError):
             raise
         except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:

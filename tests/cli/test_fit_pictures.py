@@ -297,3 +297,12 @@ def test_the_first_words_come_before_the_fit(run, picture, pixels, monkeypatch):
     assert seen
     assert "hashgrid" in found.out
     assert "CPU" in found.out
+
+
+def test_pillows_limit_does_not_bind_the_command_line(fit, picture, pixels, monkeypatch):
+    picture("p.png", pixels(5, 7, 3))
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10)
+    with pytest.raises(cn.InputError, match="MAX_IMAGE_PIXELS"):
+        cn.read_image("p.png")
+    fit("p.png")
+    assert Image.MAX_IMAGE_PIXELS == 10

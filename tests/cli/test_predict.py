@@ -180,7 +180,8 @@ def test_the_form_of_the_file_stays(run, runs):
     assert lines[0] == "time;n;a fit;b fit"
     first = lines[1].split(";")
     assert first[:2] == ["0,5", "\u00e4"]
-    expected = values(runs / "plain", [0.5])[0].tolist()
+    # a batch of the same shape: another one's products may round the last bit differently
+    expected = values(runs / "plain", [0.5, 1.5])[0].tolist()
     assert [float(cell.replace(",", ".")) for cell in first[2:]] == expected
     Path("back.csv").write_text(found.out)
     assert cn.read_table("back.csv").x.tolist() == [0.5, 1.5]
@@ -297,7 +298,8 @@ def test_bounded_pieces_are_put_together_in_order(run, runs):
     assert run("predict", runs / "plain", "many.csv", "-o", "out.csv").status == 0
     rows = np.loadtxt("out.csv", delimiter=",", skiprows=1)
     assert np.array_equal(rows[:, 0], x)
-    assert np.array_equal(rows[:, 1:], values(runs / "plain", x))
+    # pieces of other shapes: float32 products may round the last bit differently
+    np.testing.assert_allclose(rows[:, 1:], values(runs / "plain", x), rtol=1e-5, atol=1e-6)
 
 
 def test_in_a_process_of_its_own(process, runs, tmp_path):

@@ -42,6 +42,14 @@ def test_files_that_cannot_be_read(refused, pixels, picture, name, content, word
     refused("fit", name, words=words)
 
 
+def test_an_ending_that_is_refused_is_not_among_those_known(refused):
+    Path("a.npy").write_bytes(b"?")
+    found = refused("fit", "a.npy", words=["'.npy'", "poses_bounds.npy"])
+    known = found.err.partition("Known: ")[2].rstrip(".\n").split(", ")
+    assert ".csv" in known
+    assert ".npy" not in known
+
+
 def test_missing_files_and_folders(refused, fitted):
     Path("folder.png").mkdir()
     refused("fit", "missing.png", words=["missing.png", "does not exist"])
