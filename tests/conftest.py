@@ -7,11 +7,22 @@ from pathlib import Path
 
 import pytest
 
+DEPRECATIONS = ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning")
+
 if os.environ.get("PYTEST_XDIST_WORKER"):
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     import torch
 
     torch.set_num_threads(1)
+
+# the same in child processes, as far as Python's filters can say it
+os.environ["PYTHONWARNINGS"] = ",".join(
+    [
+        "error",
+        *(f"ignore::{name}" for name in DEPRECATIONS),
+        *(f"error::{name}:__main__" for name in DEPRECATIONS),
+    ]
+)
 
 ROOT = Path(__file__).parents[1]
 OURS = tuple(str(ROOT / folder) + os.sep for folder in ("coordnet", "scripts", "tests"))

@@ -1,11 +1,15 @@
 """Which deprecations fail a test: those of calls by coordnet or by the test itself."""
 
+import subprocess
+import sys
 import warnings
 
 import pytest
 
 # a dependency that deprecates a function and still calls it itself
 LIBRARY = """
+import subprocess
+import sys
 import warnings
 
 def attributed_to_itself(category):
@@ -47,3 +51,15 @@ def test_every_other_warning_fails(library, category):
         library["uses"](library["attributed_to_itself"], category)
     with pytest.raises(category):
         warnings.warn_explicit("an example", category, "/elsewhere/library.py", 1)
+
+
+def test_child_processes_keep_to_the_same():
+    code = "import warnings; warnings.warn_explicit('', {}, 'x.py', 1, {!r})".format
+    for name, module, status in [
+        ("FutureWarning", "torch", 0),
+        ("DeprecationWarning", "coordnet.field", 0),  # Python's own filters know no packages
+        ("DeprecationWarning", "__main__", 1),
+        ("UserWarning", "torch", 1),
+    ]:
+        child = subprocess.run([sys.executable, "-c", code(name, module)], capture_output=True)
+        assert child.returncode == status, child.stderr

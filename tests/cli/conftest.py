@@ -201,7 +201,7 @@ def process(tmp_path):
     def call(*arguments, code=None, **changes):
         start = ["-m", "coordnet"] if code is None else ["-c", code]
         return subprocess.run(
-            [sys.executable, "-W", "error", *start, *map(str, arguments)],
+            [sys.executable, *start, *map(str, arguments)],
             capture_output=True,
             text=True,
             encoding="utf-8",
@@ -220,7 +220,7 @@ def fork_server():
         yield None
         return
     server = subprocess.Popen(
-        [sys.executable, "-W", "error", str(Path(__file__).with_name("fork_server.py"))],
+        [sys.executable, str(Path(__file__).with_name("fork_server.py"))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

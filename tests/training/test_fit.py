@@ -561,7 +561,7 @@ for progress in (None, False, True):
 
 def test_output_where_stderr_is_no_terminal(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", CODE],
+        [sys.executable, "-c", CODE],
         capture_output=True,
         text=True,
         cwd=tmp_path,
