@@ -54,7 +54,7 @@ def path(tmp_path):
 
 def child(code, *arguments):
     return subprocess.run(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(code), *map(str, arguments)],
+        [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)],
         capture_output=True,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},

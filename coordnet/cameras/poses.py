@@ -37,8 +37,9 @@ def rigid_pose(matrix: object, who: str) -> tuple[np.ndarray, float]:
     rule = f"the pose of {who} must be a matrix [R t] of 3 x 4 or 4 x 4 finite float32 numbers"
     try:
         found = np.asarray(matrix, dtype=np.float64)
-    except (TypeError, ValueError):
-        refuse(rule, "rows of unequal lengths, or text", "Write the matrix again.")
+    except (TypeError, ValueError, OverflowError):
+        got = "rows of unequal lengths, text, or a number beyond float64"
+        refuse(rule, got, "Write the matrix again.")
     if found.shape not in ((3, 4), (4, 4)):
         refuse(rule, f"shape {found.shape}", "Write camera-to-world matrices, row by row.")
     bad = ~(np.abs(found) < _LARGEST)

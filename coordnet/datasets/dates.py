@@ -1,7 +1,6 @@
 """Dates and times of day in ISO 8601, to whole nanoseconds and back.
 
-Written out here because `datetime.fromisoformat` of Python 3.10 takes few of the forms and
-`datetime` itself ends at microseconds.
+Written out here because `datetime` ends at microseconds.
 """
 
 from __future__ import annotations

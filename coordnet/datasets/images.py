@@ -209,8 +209,9 @@ def _read(path: Path, page: int | None, max_pixels: int | None) -> Image:
     if white is not None and pixels.dtype == np.int32:
         pixels = pixels.astype(np.uint16)
     if colour is not None:
-        # Pillow gives the colour of a one-bit picture as 0 or 255 already.
-        pixels = with_transparent_colour(pixels, colour, 8 if bits == 1 else bits)
+        if bits == 1:  # Pillow gives 0 or 255, and before 12.1 it gave 0 or 1
+            colour = bool(colour)
+        pixels = with_transparent_colour(pixels, colour, bits)
     return image_from_samples(
         path,
         oriented(pixels, left),

@@ -303,7 +303,7 @@ def _box(file: Path, content: dict[str, Any]) -> SceneBox | None:
     if "offset" in content:
         try:
             offset = np.broadcast_to(np.asarray(content["offset"], dtype=np.float64), 3)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             offset = np.full(3, np.nan)
         if not np.isfinite(offset).all():
             got = repr(content["offset"])

@@ -180,7 +180,7 @@ def check_box(lower: Any, upper: Any) -> tuple[list[float], list[float]]:
     for corner in (lower, upper):
         try:
             corners.append([float(value) for value in corner])
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             corners.append([])
     low, high = corners
     good = len(low) == len(high) == 3 and all(map(math.isfinite, (*low, *high)))

@@ -66,7 +66,7 @@ class UnboundedModel(OccupancyModel):
         super().__init__(field, *cube, step_size, resolution, contract=_contract)
         try:
             self.centre = [float(each) for each in centre]
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             self.centre = []
         if len(self.centre) != 3 or not all(map(math.isfinite, self.centre)):
             refuse("centre must be 3 finite numbers", f"{centre!r}"[:60], "Pass [0, 0, 0], say.")

@@ -119,7 +119,7 @@ def as_float64(name: str, values: Any) -> np.ndarray:
     if array.dtype.kind == "O":
         try:
             array = array.astype(np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             refuse(f"{name} must be real numbers", f"dtype {array.dtype}", "Convert it first.")
     if array.dtype.kind not in "biuf":
         remedy = "Convert dates to hours or days since a date of your choice."

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,20 @@ class Outcome(NamedTuple):
 @pytest.fixture(autouse=True)
 def _in_an_empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _default_signals():
+    """Let signals end what a test starts, though a shell ignores SIGINT for background jobs."""
+    names = ("SIGINT", "SIGTERM", "SIGHUP")
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    ignored = [number for number in numbers if signal.getsignal(number) == signal.SIG_IGN]
+    for number in ignored:
+        default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, default)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.fixture(autouse=True)
@@ -186,7 +201,7 @@ def process(tmp_path):
     def call(*arguments, code=None, **changes):
         start = ["-m", "coordnet"] if code is None else ["-c", code]
         return subprocess.run(
-            [sys.executable, "-W", "error", *start, *map(str, arguments)],
+            [sys.executable, *start, *map(str, arguments)],
             capture_output=True,
             text=True,
             encoding="utf-8",
@@ -205,7 +220,7 @@ def fork_server():
         yield None
         return
     server = subprocess.Popen(
-        [sys.executable, "-W", "error", str(Path(__file__).with_name("fork_server.py"))],
+        [sys.executable, str(Path(__file__).with_name("fork_server.py"))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -6,6 +6,7 @@ A line of JSON comes in for each: ``code``, its ``arguments``, the ``folder`` to
 
 import json
 import os
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -32,6 +33,10 @@ for line in sys.stdin:
     if child == 0:
         status = 99
         try:
+            # the server may ignore them, as a shell's background jobs do
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, signal.SIG_DFL)
             os.chdir(request["folder"])
             log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

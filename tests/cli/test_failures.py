@@ -396,7 +396,7 @@ def test_sigterm_in_a_process_of_its_own(picture, pixels, environment, one_line,
     code += "    return real(loop, *rest)\nLoop.step = step\n"
     code += "from coordnet.cli import main; sys.exit(main(sys.argv[1:]))"
     fit = subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", code, *FIT, "--seconds", "60"],
+        [sys.executable, "-c", code, *FIT, "--seconds", "60"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

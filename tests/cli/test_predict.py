@@ -127,7 +127,7 @@ def test_dates_and_numbers_of_one_moment_agree(runs):
             == predict_run(runs / "naive", hours, unit="h").tolist()
         )
     zone = dt.timezone(dt.timedelta(hours=-3))
-    aware = [m.item().replace(tzinfo=dt.timezone.utc).astimezone(zone) for m in moments]
+    aware = [m.item().replace(tzinfo=dt.UTC).astimezone(zone) for m in moments]
     assert predict_run(runs / "utc", aware).shape == expected.shape == (3, 2)
 
 

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import coordnet as cn
 from coordnet.tasks.presets import PRESETS, recipe
@@ -24,8 +25,13 @@ def test_the_grid_has_no_more_numbers_than_the_picture(size):
 
 
 @pytest.mark.parametrize("size", [(1, 1, 3), (1, 300, 3), (2, 2, 1), (5, 3, 4)])
-def test_tiny_pictures_have_a_grid(size):
-    assert grid_parameters(size) > 0
+def test_the_grid_of_a_tiny_picture_tells_its_pixels_apart(size):
+    made = recipe(None, None, size, (False, False))
+    grid = cn.HashGrid(2, **made.settings, seed=0)
+    rows, columns = np.indices(size[:2]) + 0.5
+    centers = np.stack([columns / size[1], rows / size[0]], -1).reshape(-1, 2)
+    features = grid(torch.from_numpy(centers)).detach()
+    assert len(features.unique(dim=0)) == size[0] * size[1]
 
 
 def test_large_pictures_have_a_bounded_grid():

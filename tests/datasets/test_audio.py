@@ -392,7 +392,7 @@ print(os.listdir({str(tmp_path)!r}))
 
 def child(code):
     return subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
+        [sys.executable, "-c", code],
         capture_output=True,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},

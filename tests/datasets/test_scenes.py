@@ -424,6 +424,7 @@ def without(key):
         (lambda c: [c.pop("fl_x"), c.pop("fl_y")], "focal length"),
         (lambda c: c.update(aabb_scale=0), "aabb_scale"),
         (lambda c: c.update(aabb_scale=1, offset=[1, 2]), "offset"),
+        (lambda c: c.update(aabb_scale=1, offset=[10**400]), "offset"),
     ],
 )
 def test_what_is_no_scene_is_refused_in_one_line(capture, change, words):

@@ -38,15 +38,15 @@ def test_a_period_in_a_columns_unit(quantity, unit, number):
     assert in_unit("period", quantity, unit) == number
 
 
-@pytest.mark.parametrize("number", ["0.1", "27.321661", "1e-9", "365.242190402", "7e12"])
 @pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("to", UNITS)
-def test_conversions_are_rounded_once(number, unit, to):
-    with localcontext() as context:
-        context.prec = 60  # far beyond float64: its rounding is the only one
-        exact = Decimal(number) * UNITS[unit] / UNITS[to]
-    assert in_unit("period", number + unit, to) == float(exact)
-    assert ratio(unit, to) * ratio(to, unit) == 1
+def test_conversions_are_rounded_once(unit):
+    for number in ("0.1", "27.321661", "1e-9", "365.242190402", "7e12"):
+        for to in UNITS:
+            with localcontext() as context:
+                context.prec = 60  # far beyond float64: its rounding is the only one
+                exact = Decimal(number) * UNITS[unit] / UNITS[to]
+            assert in_unit("period", number + unit, to) == float(exact)
+            assert ratio(unit, to) * ratio(to, unit) == 1
 
 
 def test_what_the_units_are():

@@ -14,6 +14,8 @@ from coordnet.cameras.poses import rigid_pose  # noqa: E402
 from coordnet.encodings import ENCODINGS, build_encoding  # noqa: E402
 from coordnet.errors import InputError  # noqa: E402
 from coordnet.networks import NETWORKS, build_network  # noqa: E402
+from coordnet.radiance.field import check_box  # noqa: E402
+from coordnet.signals.series import as_float64  # noqa: E402
 
 few = hypothesis.settings(max_examples=60, deadline=None, database=None, derandomize=True)
 
@@ -72,6 +74,7 @@ def test_fields_are_built_or_refused(encoding, network, domain):
 
 @few
 @hypothesis.given(st.lists(st.lists(numbers, max_size=4), max_size=4) | values)
+@hypothesis.example([[10**400, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]])
 def test_poses_are_taken_or_refused(matrix):
     taken(rigid_pose, matrix, "a frame")
 
@@ -87,3 +90,10 @@ def test_tables_of_any_text_are_read_or_refused(tmp_path_factory, text):
 def test_a_sound_spec_is_built():
     encoding = {"name": "polynomial", "in_dim": 1, "degree": 2}
     assert taken(build_encoding, json.loads(json.dumps(encoding)))
+
+
+@pytest.mark.parametrize("huge", [10**400, -(10**400)])
+def test_whole_numbers_beyond_float64_are_refused(huge):
+    assert not taken(rigid_pose, [[huge, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]], "a frame")
+    assert not taken(check_box, [0, 0, 0], [huge, 1, 1])
+    assert not taken(as_float64, "x", [0, huge])

@@ -23,7 +23,7 @@ def script(tmp_path):
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "tkagg"}
         environment.pop("DISPLAY", None)
         return subprocess.run(
-            [sys.executable, "-W", "error", path, *map(str, arguments)],
+            [sys.executable, path, *map(str, arguments)],
             cwd=tmp_path,
             env=environment,
             capture_output=True,

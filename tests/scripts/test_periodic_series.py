@@ -7,7 +7,7 @@ pytest.importorskip("sklearn")
 def test_regressions_agree_and_the_network_does_not_lose(
     script, tmp_path, read_json, check_picture
 ):
-    done = script("periodic_series.py", "--steps", 300, "--k", 4, 2, "--out", "r")
+    done = script("periodic_series.py", "--steps", 200, "--k", 4, 2, "--out", "r")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     rows = {r["model"]: r for r in read_json(tmp_path / "r" / "periodic_series.json")["rows"]}
