@@ -47,13 +47,21 @@ class ImageTask(SampledTask):
             got = "--network linear" if options.network == "linear" else "--k auto"
             refuse("a picture has no closed form, nor blocks of time", got, "Leave it away.")
         self.path = path
+        self.options = options
         self.image: Image = read_image(path, page=options.page)
         self.notes = list(self.image.notes)
         self.warnings = []
 
     @functools.cached_property
     def _pixels(self) -> PixelSamples:
-        return PixelSamples(self.image.pixels, self.image.peak)
+        options, image = self.options, self.image
+        return PixelSamples(
+            image.pixels,
+            image.peak,
+            between=self.recipe(options).between,
+            periodic=_repeats(options),
+            seed=options.seed,
+        )
 
     def samples(self) -> PixelSamples:
         """Return the pixels, which stay in the file's own dtype."""
@@ -67,8 +75,7 @@ class ImageTask(SampledTask):
         if options.tile and options.wrap is not None:
             got = "--tile and --wrap"
             refuse("a picture repeats in both directions or in one", got, "Pass one of them.")
-        x, y = (options.tile or options.wrap == axis for axis in "xy")
-        image = self.image
+        image, (x, y) = self.image, _repeats(options)
         size = (image.height, image.width, image.channels)
         encoding = options.encoding
         ladder = options.k is not None or options.sigma is not None
@@ -209,6 +216,11 @@ class ImageTask(SampledTask):
         if (image.height, image.width) != (height, width):
             found["fitted_size"] = f"{width} x {height}"
         return found
+
+
+def _repeats(options: FitOptions) -> tuple[bool, bool]:
+    """Whether the picture repeats along x and along y."""
+    return options.tile or options.wrap == "x", options.tile or options.wrap == "y"
 
 
 def _checked(field: Field, settings: dict[str, Any]) -> tuple[tuple[int, int], int, int]:
