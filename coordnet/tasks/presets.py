@@ -172,10 +172,11 @@ def _grid(size: tuple[int, int, int], repeats: tuple[bool, bool], seconds: float
         # with one channel or two there is no room for a vertex on each pixel
         coarser = ((8, 0.98**i) for i in itertools.count(1))
         tries = itertools.chain(((8, 1.0), (27, 1.0), (64, 1.0)), coarser)
-        for ratio, fineness in tries:
-            settings = _levels(size, repeats, ratio, fineness)
-            if values < _FEW or _numbers(settings, channels, hidden_dim) <= values:
-                break
+        settings = next(
+            grid
+            for grid in (_levels(size, repeats, *each) for each in tries)
+            if values < _FEW or _numbers(grid, channels, hidden_dim) <= values
+        )
     config = {**_GRID_CONFIG, "batch_size": 65_536 if large else 8192}
     if seconds is not None and seconds <= _BRIEF:
         config["learning_rate"] *= 2
