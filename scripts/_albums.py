@@ -53,8 +53,11 @@ def album(options: argparse.Namespace, device: torch.device, folder: Path) -> di
 
 
 def between(options: argparse.Namespace, device: torch.device, folder: Path) -> dict[str, Any]:
-    """Fit every second pixel, score those between, beside bicubic interpolation."""
-    paths = [options.image] if options.kodak is None else pictures_in(options.kodak)
+    """Fit every second pixel, score those between, beside bicubic interpolation.
+
+    The picture of --image comes first, then those of --kodak.
+    """
+    paths = [options.image, *([] if options.kodak is None else pictures_in(options.kodak))]
     found: list[tuple[Picture, list[Outcome]]] = []
     bicubic: list[dict[str, float]] = []
     for path in paths:
@@ -79,7 +82,11 @@ def between(options: argparse.Namespace, device: torch.device, folder: Path) -> 
          "methods": plain_json(fits)}
         for (picture, fits), other in zip(found, bicubic, strict=True)
     ]  # fmt: skip
-    return {"rows": rows, "mean_psnr": _means(options, [fits for _, fits in found])}
+    means = _means(options, [fits for _, fits in found])
+    for name in bicubic[0]:
+        psnr = float(np.mean([each[name] for each in bicubic]))
+        means.append({"method": f"bicubic, {name}", "budget": None, "psnr": finite(psnr)})
+    return {"rows": rows, "mean_psnr": means}
 
 
 def _fits(

@@ -5,7 +5,7 @@
   bench_image.py --between                     every second pixel fitted, those between scored
   bench_image.py --kodak DIR                   the default fit of every picture in a folder, 30 s
   bench_image.py --kodak DIR --methods fast fast-adam --seconds 5 15    … what was tried
-  bench_image.py --between --kodak DIR --crop 512                       … between their pixels
+  bench_image.py --between --kodak DIR --crop 512       … of that picture and those of a folder
   bench_image.py --large 100                   100 megapixels, made here: memory, time and PSNR
 
 Methods are coordnet's presets, other settings of its fits (--help lists them), and
@@ -146,7 +146,7 @@ def bench(options: argparse.Namespace) -> None:
             raise cn.InputError("seconds must be above 0", f"{seconds:g}", "Pass 5 15 60, say.")
     if options.quick and options.size is None:
         options.size = 24
-    default = ("fast",) if task is album else methods()
+    default = {album: ("fast",), between: ("fast", "quality")}.get(task, methods())
     options.methods = list(dict.fromkeys(options.methods or default))
     names = [f"{name}.json", *([f"{name}.png"] if task is over_time else [])]
     paths = claim(options.out, names, options.overwrite)
@@ -181,7 +181,8 @@ def main() -> None:
         nargs="+",
         choices=known,
         metavar="NAME",
-        help=f"of {about}; default: {', '.join(methods())}, with --kodak fast",
+        help=f"of {about}; default: {', '.join(methods())}, with --kodak fast, with --between "
+        "fast quality",
     )
     add("--between", action="store_true", help="score pixels between the fitted ones")
     add("--kodak", type=Path, metavar="DIR", help="fit all pictures of a folder")

@@ -45,13 +45,21 @@ class ImageTask(SampledTask):
             got = "--network linear" if options.network == "linear" else "--k auto"
             refuse("a picture has no closed form, nor blocks of time", got, "Leave it away.")
         self.path, self.progress = path, progress
+        self.options = options
         self.image: Image = read_image(path, page=options.page)
         self.notes = list(self.image.notes)
         self.warnings = []
 
     @functools.cached_property
     def _pixels(self) -> PixelSamples:
-        return PixelSamples(self.image.pixels, self.image.peak)
+        options, image = self.options, self.image
+        return PixelSamples(
+            image.pixels,
+            image.peak,
+            between=self.recipe(options).between,
+            periodic=_repeats(options),
+            seed=options.seed,
+        )
 
     def samples(self) -> PixelSamples:
         """Return the pixels, which stay in the file's own dtype."""

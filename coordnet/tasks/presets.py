@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -36,8 +37,13 @@ SCENE_SPACES = {
     "unbounded": "all of space, what is far drawn together (the default where they have none)",
 }
 
-_MOST_VERTICES = 1 << 21
+# pixels above which a grid has no vertex for each
 _LARGE = 1 << 23
+# a picture of fewer numbers may have a grid and a network of more
+_FEW = 3072
+# part of a batch that is moved between the pixels. Means of seven pictures, every second pixel
+# fitted in 800 steps: 50.5 dB at the pixels and 24.79 between; of a quarter 49.4 and 24.80
+_BETWEEN = 0.125
 _SHORT = 6.0
 _BRIEF = 2.0
 _GRID_CONFIG = {"learning_rate": 1e-2, "batch_size": 8192, "eps": 1e-15}
@@ -55,6 +61,7 @@ class Recipe:
         steps: budget where the user sets none.
         config: settings of the fit that differ from `FitConfig`'s.
         note: a sentence for the console, or nothing.
+        between: the part of every batch between the pixels, as `PixelSamples` takes it.
     """
 
     encoding: str
@@ -64,6 +71,7 @@ class Recipe:
     steps: int = 1500
     config: dict[str, Any] = field(default_factory=dict)
     note: str = ""
+    between: float = 0.0
 
 
 def recipe(
@@ -104,7 +112,13 @@ def _of_encoding(
     if encoding == "hashgrid":
         return _grid(size, repeats, seconds)
     if encoding == "densegrid":
-        return Recipe(encoding, _ladder(encoding, size, repeats), 64, 2, 1000, _GRID_CONFIG)
+        finest = _levels(size, repeats)
+        settings = {
+            "resolution": [round(cells) for cells in finest["max_resolution"]],
+            "features_per_level": min(2, size[2]),
+            "periodic": finest["periodic"],
+        }
+        return Recipe(encoding, settings, 64, 2, 1000, _GRID_CONFIG, between=_BETWEEN)
     return Recipe(encoding, _ladder(encoding, size, repeats), config=_network_config(seconds))
 
 
@@ -141,53 +155,73 @@ def _ladder(
 
 
 def _grid(size: tuple[int, int, int], repeats: tuple[bool, bool], seconds: float | None) -> Recipe:
-    """A grid of four levels, as fine as the picture, with no more numbers than it has."""
+    """A grid of four levels, its finest vertices on the pixels, with no more numbers than they."""
     height, width, channels = size
     values = height * width * channels
     large = height * width > _LARGE
-    sides = (width, height)
-    longest = max(sides)
-    settings: dict[str, Any] = {
-        "num_levels": 8 if large else 4,
-        "features_per_level": 2,
-        "log2_hashmap_size": 19 if large else 24,
-        "base_resolution": [max(1, min(side, round(32 * side / longest))) for side in sides],
-        "periodic": list(repeats),
-    }
-    network = 64 * (2 * settings["num_levels"] + 64 + channels) + 128 + channels
-    fineness = 1.0
-    while True:
-        settings["max_resolution"] = [
-            float(max(base, fineness * side))
-            for base, side in zip(settings["base_resolution"], sides, strict=True)
-        ]
-        if large or fineness < 0.25:
-            break
-        rows = _rows(settings["base_resolution"], settings["max_resolution"], 4, repeats)
-        if 2 * rows + network <= values and rows <= 4 * _MOST_VERTICES:
-            break
-        fineness *= 0.98
+    hidden_dim = 64 if values < _FEW else min(64, 8 * (values // _FEW))
+    if large:
+        settings = _levels(size, repeats, max(height, width) / 32)
+        settings |= {"num_levels": 8, "log2_hashmap_size": 19}
+    else:
+        # with one channel or two there is no room for a vertex on each pixel
+        coarser = ((8, 0.98**i) for i in itertools.count(1))
+        tries = itertools.chain(((8, 1.0), (27, 1.0), (64, 1.0)), coarser)
+        settings = next(
+            grid
+            for grid in (_levels(size, repeats, *each) for each in tries)
+            if values < _FEW or _numbers(grid, channels, hidden_dim) <= values
+        )
     config = {**_GRID_CONFIG, "batch_size": 65_536 if large else 8192}
     if seconds is not None and seconds <= _BRIEF:
         config["learning_rate"] *= 2
     return Recipe(
         "hashgrid",
         settings,
-        hidden_dim=64,
+        hidden_dim=hidden_dim,
         layers=2,
         steps=2000 if large else 1000,
         config=config,
-        note="A grid is for the pixels it was given: to enlarge, take --preset quality.",
+        note="Between the pixels it follows bicubic interpolation.",
+        between=_BETWEEN,
     )
 
 
-def _rows(base: list[int], finest: list[float], levels: int, repeats: tuple[bool, bool]) -> int:
-    """Rows of a dense grid, at most; `HashGrid` lays it out."""
-    total = 0
-    for i in range(levels):
-        rows = 1
-        for low, high, wraps in zip(base, finest, repeats, strict=True):
-            cells = low * (high / low) ** (i / max(1, levels - 1))
-            rows *= int(cells + 1) + (0 if wraps else 1)
-        total += rows
-    return total
+def _levels(
+    size: tuple[int, int, int],
+    repeats: tuple[bool, bool],
+    ratio: float = 8,
+    fineness: float = 1.0,
+) -> dict[str, Any]:
+    """Settings of a grid with ``fineness`` cells a pixel, in the coarsest level ``ratio`` fewer.
+
+    The centre (i + ½) / n of a pixel lies on a vertex where an axis has n + 1 cells, or n where
+    it wraps. Where there is but one pixel, one vertex is enough: that axis wraps, too.
+    """
+    sides = (size[1], size[0])
+    wraps = [each or side == 1 for each, side in zip(repeats, sides, strict=True)]
+    ends = [0 if each else 1 for each in wraps]
+    cells = [max(1.0, fineness * side) for side in sides]
+    return {
+        "num_levels": 4,
+        "features_per_level": 2,
+        "log2_hashmap_size": 24,
+        "base_resolution": [
+            max(1, math.floor(each / ratio)) + end for each, end in zip(cells, ends, strict=True)
+        ],
+        "max_resolution": [each + end for each, end in zip(cells, ends, strict=True)],
+        "periodic": wraps,
+    }
+
+
+def _numbers(settings: dict[str, Any], channels: int, hidden_dim: int) -> int:
+    """Parameters of a grid and its network, which are laid out without memory."""
+    import torch
+
+    from ..encodings import HashGrid
+    from ..networks import MLP
+
+    with torch.device("meta"):
+        grid = HashGrid(2, **settings)
+        network = MLP(grid.out_dim, channels, hidden_dim, 2)
+    return sum(p.numel() for part in (grid, network) for p in part.parameters())

@@ -17,9 +17,10 @@ def encode_once(
 ) -> Tensor | None:
     """Return the features of all samples in ``dtype``, or None where they may not be kept.
 
-    They may be kept where the encoding has nothing to train and they fit in ``most_bytes``.
+    They may be kept where the encoding has nothing to train, every step sees the same samples,
+    and they fit in ``most_bytes``.
     """
-    if any(p.requires_grad for p in field.encoding.parameters()):
+    if not samples.fixed or any(p.requires_grad for p in field.encoding.parameters()):
         return None
     size = field.encoding.out_dim
     if len(samples) * size * dtype.itemsize > most_bytes:

@@ -115,6 +115,7 @@ class Regression(Objective):
         self.mean = torch.zeros(samples.out_dim, device=device, dtype=self.wide)
         self.std = torch.ones_like(self.mean)
         self.kept: tuple[Tensor, Tensor] | None = None
+        self.taken = 0
         width = module.encoding.out_dim if isinstance(module, Field) else 1
         self.block = rows_within(width, config.block_size)
         if isinstance(module, Field):
@@ -144,8 +145,12 @@ class Regression(Objective):
         """Return inputs and targets of the model."""
         if self.kept is not None:
             return self.kept[0][which], self.kept[1][which]
-        x, y = self.samples.batch(which)
+        x, y = self.samples.draw(which, self.taken)
         return x, self.standardised(y)
+
+    def before(self, step: int) -> None:
+        """Note the step: samples may be drawn by its number."""
+        self.taken = step
 
     def losses(self, which: Batch, rows: int) -> tuple[Tensor, Tensor]:
         """Return the mean square error of standardised values, weighted, and of the values."""

@@ -71,6 +71,15 @@ class Samples(ABC):
     def batch(self, which: Batch) -> tuple[Tensor, Tensor]:
         """Return coordinates ``(n, in_dim)`` and values ``(n, out_dim)``, on the device."""
 
+    def draw(self, which: Batch, step: int) -> tuple[Tensor, Tensor]:
+        """Return what a step, numbered from 0, sees of some samples: them, unless overridden."""
+        return self.batch(which)
+
+    @property
+    def fixed(self) -> bool:
+        """Whether every step sees the samples as they are, so that features may be kept."""
+        return True
+
     def weights(self, which: Batch) -> Tensor | None:
         """Return the weights of some samples' squared errors, None where all weigh 1."""
         return None

@@ -9,19 +9,53 @@ import coordnet as cn
 from coordnet.tasks.presets import PRESETS, recipe
 
 
-def grid_parameters(size):
-    made = recipe(None, None, size, (False, False))
-    grid = cn.HashGrid(2, **made.settings, seed=0)
+def grid_of(size, repeats=(False, False)):
+    made = recipe(None, None, size, repeats)
+    return made, cn.HashGrid(2, **made.settings, seed=0)
+
+
+def parameters(size, repeats=(False, False)):
+    made, grid = grid_of(size, repeats)
     network = cn.MLP(grid.out_dim, size[2], made.hidden_dim, made.layers, seed=0)
     return sum(p.numel() for p in [*grid.parameters(), *network.parameters()])
 
 
-@pytest.mark.parametrize(
-    "size", [(512, 512, 3), (512, 768, 3), (768, 512, 1), (300, 451, 4), (100, 2000, 3)]
-)
-def test_the_grid_has_no_more_numbers_than_the_picture(size):
+REPEATS = [(False, False), (True, False), (False, True), (True, True)]
+WITH_A_VERTEX_EACH = [(32, 32, 3), (33, 47, 3), (96, 64, 4), (211, 180, 3), (1, 1200, 3)]
+FURTHER_APART = [(64, 64, 1), (128, 100, 1), (75, 80, 2), (3, 900, 3), (2, 3000, 1)]
+
+
+@pytest.mark.parametrize("repeats", REPEATS)
+@pytest.mark.parametrize("size", [*WITH_A_VERTEX_EACH, *FURTHER_APART])
+def test_the_grid_has_no_more_numbers_than_the_picture(size, repeats):
     values = size[0] * size[1] * size[2]
-    assert 0.5 * values < grid_parameters(size) <= values
+    assert 0.5 * values < parameters(size, repeats) <= values
+
+
+@pytest.mark.parametrize("repeats", REPEATS)
+@pytest.mark.parametrize("size", [*WITH_A_VERTEX_EACH, (1, 1, 3), (2, 3, 1), (61, 5, 3)])
+def test_every_pixel_has_a_vertex_to_itself(size, repeats):
+    height, width, _ = size
+    _, grid = grid_of(size, repeats)
+    assert grid.num_levels == grid.dense_levels
+    finest = int(grid.layout().offsets[-1])
+    table = torch.arange(len(grid.tables), dtype=torch.float64)[:, None].repeat(1, 2)
+    with torch.no_grad():
+        grid.double().tables.copy_(table)
+        centres = (torch.arange(n, dtype=torch.float64) for n in (height, width))
+        y, x = ((each + 0.5) / n for each, n in zip(centres, (height, width), strict=True))
+        y, x = torch.meshgrid(y, x, indexing="ij")
+        found = grid(torch.stack([x, y], -1).reshape(-1, 2))[:, -2]
+    rows = found.round()
+    torch.testing.assert_close(found, rows, rtol=0, atol=1e-6 * len(table))
+    assert len(rows.unique()) == height * width
+    assert rows.min() >= finest
+
+
+@pytest.mark.parametrize("size", FURTHER_APART)
+def test_vertices_lie_further_apart_where_numbers_are_few(size):
+    _, grid = grid_of(size)
+    assert len(grid.tables) - int(grid.layout().offsets[-1]) < size[0] * size[1]
 
 
 @pytest.mark.parametrize("size", [(1, 1, 3), (1, 300, 3), (2, 2, 1), (5, 3, 4)])
@@ -35,7 +69,7 @@ def test_the_grid_of_a_tiny_picture_tells_its_pixels_apart(size):
 
 
 def test_large_pictures_have_a_bounded_grid():
-    assert grid_parameters((20_000, 20_000, 3)) < 10_000_000
+    assert parameters((20_000, 20_000, 3)) < 10_000_000
 
 
 @pytest.mark.parametrize("encoding", [None, "hashgrid"])
@@ -55,7 +89,7 @@ def test_every_preset_fits(preset, run, picture, pixels):
     assert found.status == 0, found.err
     report = json.loads(Path("run/report.json").read_text())
     assert np.isfinite(report["metrics"]["psnr"])
-    assert ("--preset quality" in found.out) == (preset in (None, "fast"))
+    assert ("bicubic" in found.out) == (preset in (None, "fast"))
 
 
 def test_the_help_says_what_each_preset_is_for(run):

@@ -64,6 +64,21 @@ def test_pixels_between(script, tmp_path, read_json, photo):
     assert "bicubic, a=-0.5" in done.stdout
 
 
+def test_pixels_between_of_several_pictures(script, tmp_path, read_json, photo):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "other.png").write_bytes(photo.read_bytes())
+    settings = ("--between", "--image", photo, "--kodak", "photos", "--crop", 16, "--size", 16)
+    done = script("bench_image.py", *settings, "--quick", "--device", "cpu", "--out", "r")
+    assert done.returncode == 0, done.stderr
+    content = read_json(tmp_path / "r" / "bench_image_between.json")
+    assert [row["name"] for row in content["rows"]] == ["photo", "other"]
+    assert all((row["height"], row["width"]) == (16, 16) for row in content["rows"])
+    means = {each["method"]: each["psnr"] for each in content["mean_psnr"]}
+    assert list(means) == ["fast", "quality", "bicubic, a=-0.5", "bicubic, a=-0.75"]
+    scores = [row["bicubic"]["a=-0.5"] for row in content["rows"]]
+    assert means["bicubic, a=-0.5"] == pytest.approx(sum(scores) / 2)
+
+
 def test_a_large_picture(script, tmp_path, read_json):
     done = script(
         "bench_image.py", "--large", 0.05, "--seconds", 0.5, "--device", "cpu", "--out", "r"
