@@ -46,6 +46,8 @@ def fast_bf16(device: torch.device) -> bool:
         return torch.cuda.get_device_capability(device) >= (8, 0)
     if device.type != "cpu":
         return False
+    if not torch.backends.cpu.get_cpu_capability().startswith("AVX512"):
+        return False  # PyTorch was told to do without them, by ATEN_CPU_CAPABILITY
     capabilities = getattr(torch.cpu, "get_capabilities", None)
     if capabilities is not None:
         found = capabilities()
