@@ -99,6 +99,7 @@ def _fit(options: argparse.Namespace) -> int:
         path, wanted, resume, said = asked_for(typed)
         from tqdm.auto import tqdm
 
+        from ..memory import keep_freed_memory
         from ..tasks import fit_file
 
         def say(text: str) -> None:
@@ -115,7 +116,8 @@ def _fit(options: argparse.Namespace) -> int:
         for sentence in said:
             say(sentence)
         try:
-            fit_file(path, wanted, say, signals, saved=outputs_begin, resume=resume)
+            with keep_freed_memory():
+                fit_file(path, wanted, say, signals, saved=outputs_begin, resume=resume)
         except Interrupted as signal:
             what = "; the model is saved, not all of its pictures" if saved else ""
             return _complain(f"{signal}{what}", _SIGNAL + signal.number)

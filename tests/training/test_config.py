@@ -65,8 +65,14 @@ def test_settings_do_not_change():
 
 def test_settings_are_plain_json():
     found = json.loads(json.dumps(FitConfig(steps=5, device=torch.device("cpu")).to_dict()))
-    again = FitConfig(**{**found, "betas": tuple(found["betas"])})
-    assert again == FitConfig(steps=5, device="cpu")
+    assert FitConfig.from_dict(found) == FitConfig(steps=5, device="cpu")
+
+
+def test_settings_of_older_checkpoints_are_read_and_others_are_not():
+    found = FitConfig(steps=5).to_dict()
+    assert FitConfig.from_dict({**found, "keep_memory": True}) == FitConfig(steps=5)
+    with pytest.raises(TypeError, match="momentum"):
+        FitConfig.from_dict({**found, "momentum": 0.9})
 
 
 def test_the_schedule_rises_then_falls_to_its_end():
