@@ -8,13 +8,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .constants import ExactConstants
+from .constants import ExactConstants, supports_float64
 from .encodings import Encoding, build_encoding
 from .errors import refuse
 from .networks import Network, build_network
 from .separable import separate
 
 __all__ = ["Field"]
+
+# float32 has 24 bits: with more than half of them in the mean, the rest are too few for the shape
+_LARGEST_MEAN = 2.0**12
 
 Bounds = tuple[Sequence[float] | Tensor, Sequence[float] | Tensor]
 
@@ -31,8 +34,10 @@ class Field(ExactConstants):
     Values. The network learns (value - mean) / std; `fit` measures both, per value, where they
     are not set. They are constants, saved with the field.
 
-    The features are cast to the network's dtype; the values come out as float32, or float64
-    where the network is float64.
+    The features are cast to the network's dtype. The values come out as float32, or as float64
+    where the network is float64 or float32 could not hold them, being far from 0 for their
+    spread (1e7 ± 1); `value_dtype` says which. Inside `torch.autocast` the network runs in
+    autocast's dtype, the encoding and the scale of the values do not.
 
     Args:
         encoding: an `Encoding`.
@@ -80,6 +85,8 @@ class Field(ExactConstants):
         size = _out_dim(network, encoding.out_dim)
         self.register_constant("value_mean", torch.zeros(size))
         self.register_constant("value_std", torch.ones(size))
+        self._far_from_0 = False
+        self.register_load_state_dict_post_hook(_note_values)
         if domain is not None:
             self.set_domain(*domain)
 
@@ -99,6 +106,20 @@ class Field(ExactConstants):
         weight = self._weight()
         return torch.get_default_dtype() if weight is None else weight.dtype
 
+    @property
+    def value_dtype(self) -> torch.dtype:
+        """Dtype of the values: float64 where some |mean| is above 2^12 std, or as the network's.
+
+        A device without float64 gives float32 all the same.
+        """
+        weight = self._weight()
+        device = self.value_mean.device if weight is None else weight.device
+        return self._value_dtype(self.dtype, device)
+
+    def _value_dtype(self, dtype: torch.dtype, device: torch.device) -> torch.dtype:
+        wide = self._far_from_0 and supports_float64(device)
+        return torch.float64 if wide else torch.promote_types(dtype, torch.float32)
+
     def _weight(self) -> Tensor | None:
         return next((p for p in self.network.parameters() if p.is_floating_point()), None)
 
@@ -114,10 +135,11 @@ class Field(ExactConstants):
         low, high = (_exact(v) for v in (lower, upper))
         _check_domain(low, high, self.in_dim)
         home = next((each.device for each in self.parameters()), torch.device("cpu"))
-        self.encoding = self.encoding.on_domain(low, high).to(home)
+        with torch.device("cpu"):  # where the bounds lie, whatever the default device
+            self.encoding = self.encoding.on_domain(low, high).to(home)
         self.domain = (low.tolist(), high.tolist())
 
-    def set_values(self, mean: Tensor, std: Tensor) -> None:
+    def set_values(self, mean: Tensor | float, std: Tensor | float) -> None:
         """State the mean and the scale of the values, one number per value or one for all.
 
         Args:
@@ -131,7 +153,7 @@ class Field(ExactConstants):
                 refuse(
                     f"{name} must be one number, or one for each of {self.out_dim} values",
                     f"{name} of shape {tuple(each.shape)}",
-                    "Pass torch.zeros(out_dim), say.",
+                    "Pass 0.0 and 1.0 to leave the values as they are.",
                 )
         if not bool((mean.isfinite() & std.isfinite() & (std >= 0)).all()):
             refuse(
@@ -144,6 +166,7 @@ class Field(ExactConstants):
         self.value_mean.copy_(mean)
         self.value_std.copy_(torch.where(std > 1e-14 * size, std, constant))
         self.standardised = True
+        _note_values(self)
 
     def prepare(self, coordinates: Tensor, values: Tensor) -> None:
         """Measure the domain and the values' mean and std, where they are not set yet."""
@@ -160,8 +183,8 @@ class Field(ExactConstants):
         return features if weight is None else features.to(weight.device, weight.dtype)
 
     def destandardise(self, output: Tensor) -> Tensor:
-        """Return the values that belong to the network's output."""
-        wide = torch.promote_types(output.dtype, torch.float32)
+        """Return the values that belong to the network's output, in `value_dtype`."""
+        wide = self._value_dtype(output.dtype, output.device)
         std, mean = (v.to(output.device, wide) for v in (self.value_std, self.value_mean))
         return output.to(wide) * std + mean
 
@@ -223,6 +246,13 @@ class Field(ExactConstants):
         return field
 
 
+def _note_values(field: Field, *_: object) -> None:
+    """Note whether the values need float64: not asked of tensors in `forward`, for compilers."""
+    mean, std = field.value_mean, field.value_std
+    if not mean.is_meta:
+        field._far_from_0 = bool((mean.abs() > _LARGEST_MEAN * std).any())
+
+
 def _exact(values: Tensor | Sequence[float] | float) -> Tensor:
     """Return ``values`` as float64 on the CPU: an MPS device has no float64."""
     if isinstance(values, Tensor):
@@ -256,7 +286,9 @@ def _out_dim(network: nn.Module, in_dim: int) -> int:
     size = getattr(network, "out_dim", None)
     if size is not None:
         return size
-    weight = next((p for p in network.parameters() if p.is_floating_point()), torch.empty(0))
+    weight = next(
+        (p for p in network.parameters() if p.is_floating_point()), torch.empty(0, device="cpu")
+    )
     modes = [(part, part.training) for part in network.modules()]
     network.eval()  # no dropout, no running means
     try:

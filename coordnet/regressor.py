@@ -100,24 +100,19 @@ class PeriodicRegressor(RegressorMixin, BaseEstimator):
             X, y, weights = X[kept], y[kept], weights[kept]
         self._one_column = y.ndim == 1
         values = torch.from_numpy(np.asarray(y, np.float64).reshape(len(y), -1))
-        encoding = self._encoding(X.shape[1])
         x = torch.from_numpy(X)
         weighed = None if weights is None else torch.from_numpy(weights)
         if self.method == "linear":
-            network = MLP(encoding.out_dim, values.shape[1], num_hidden_layers=0, seed=0)
-            field = Field(encoding, network.double())
+            field = self._field(X.shape[1], values.shape[1], 64, 0, 0).double()
             # values as they are: a weight of 2 then counts exactly as a sample that is there twice
-            field.set_values(torch.zeros(values.shape[1]), torch.ones(values.shape[1]))
+            field.set_values(0.0, 1.0)
             self.field_ = fit_linear(field, x, values, weighed)
         else:
             seed = integer_at_least(0, "random_state", self.random_state, "Pass 0, say.")
-            network = MLP(
-                encoding.out_dim, values.shape[1], self.hidden_dim, self.num_hidden_layers,
-                seed=seed,
-            )  # fmt: skip
-            field = Field(encoding, network)
+            sizes = self.hidden_dim, self.num_hidden_layers
+            field = self._field(X.shape[1], values.shape[1], *sizes, seed)
             config = FitConfig(steps=self.steps, seed=seed, device="cpu", progress=False,
-                               keep_memory=False, evaluate=False)  # fmt: skip
+                               evaluate=False)  # fmt: skip
             fit(field, x, values, config, weights=weighed)
             # in float64 a prediction does not depend on the rows beside it
             self.field_ = field.double()
@@ -130,6 +125,12 @@ class PeriodicRegressor(RegressorMixin, BaseEstimator):
         with torch.no_grad():
             found = self.field_(torch.from_numpy(X)).double().numpy()
         return found[:, 0] if self._one_column else found
+
+    def _field(self, columns: int, outputs: int, width: int, layers: int, seed: int) -> Field:
+        """Return the model to fit, on the CPU, whatever the default device."""
+        with torch.device("cpu"):
+            encoding = self._encoding(columns)
+            return Field(encoding, MLP(encoding.out_dim, outputs, width, layers, seed=seed))
 
     def _encoding(self, columns: int) -> Encoding:
         """Return harmonics of the periodic columns and the other columns as they are."""

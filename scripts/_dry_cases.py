@@ -181,7 +181,7 @@ def _run_fit(watch: Watch, kind: str, path: Path, settings: dict[str, Any]) -> S
     options = FitOptions(steps=100, **settings)
     task: Any = TASKS[kind](path, options)
     recipe = task.recipe(options)
-    config = replace(task.config(options, recipe), device="cuda", progress=False, keep_memory=False)
+    config = replace(task.config(options, recipe), device="cuda", progress=False)
     model = task.field(options, recipe)
     stop = _Steps(watch)
     with pretended(), watch:
@@ -224,7 +224,7 @@ def _run_weighted(watch: Watch) -> Step:
     generator = torch.Generator().manual_seed(0)
     x, weights = torch.rand(20_000, 2, generator=generator), torch.rand(20_000, generator=generator)
     module = nn.Sequential(nn.Linear(2, 128), nn.SiLU(), nn.Linear(128, 1))
-    config = cn.FitConfig(steps=100, device="cuda", progress=False, keep_memory=False)
+    config = cn.FitConfig(steps=100, device="cuda", progress=False)
     stop = _Steps(watch)
     with pretended(), watch:
         result = cn.fit(module, x, x[:, :1], config, weights=weights, stop=stop)

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+import coordnet as cn
 from coordnet import (
     MLP,
     Concat,
@@ -19,7 +20,9 @@ from coordnet import (
     Normalized,
     fit,
     fit_linear,
+    rmse,
 )
+from coordnet.signals import evaluate
 
 QUICK = FitConfig(steps=25, precision="float32")
 
@@ -325,6 +328,58 @@ class TestDtypes:
             inside = field(x)
         assert inside.dtype == torch.float32
         assert (inside - field(x)).abs().max() < 0.1  # bf16 at 1000 is spaced by 4
+
+
+class TestValuesFarFromZero:
+    """Float32 has 24 bits: where the mean takes most of them, the values are float64."""
+
+    @pytest.mark.parametrize(
+        ("mean", "std", "dtype"),
+        [
+            (0.0, 1.0, torch.float32),
+            (288.0, 8.0, torch.float32),
+            (-4096.0, 1.0, torch.float32),
+            (-4097.0, 1.0, torch.float64),
+            (1e7, 1.0, torch.float64),
+            (5.0, 0.0, torch.float32),  # a constant
+            (torch.tensor([0.0, 1e6]), torch.ones(2), torch.float64),
+        ],
+    )
+    def test_the_dtype_is_told_and_saved(self, mean, std, dtype, tmp_path):
+        field = small(FourierFeatures(1, k=2, period=1.0), out_dim=torch.as_tensor(mean).numel())
+        assert field.value_dtype == torch.float32
+        field.set_values(mean, std)
+        cn.save(field, tmp_path / "a.safetensors")
+        for each in (field, copy.deepcopy(field), cn.load(tmp_path / "a.safetensors")):
+            assert each.value_dtype == dtype
+            assert each(draw(3, 1)).dtype == dtype
+            assert each(draw(3, 1).float()).dtype == dtype
+        assert field.double().value_dtype == torch.float64
+
+    def test_tensors_set_by_hand_are_looked_at(self):
+        field, other = (small(FourierFeatures(1, k=2)) for _ in range(2))
+        other.set_values(1e8, 1.0)
+        field.load_state_dict(other.state_dict())
+        assert field.value_dtype == torch.float64
+
+    @pytest.mark.parametrize("offset", [1e7, -1e8, 1e10])
+    def test_a_fit_is_that_of_the_values_around_their_mean(self, offset):
+        x = torch.linspace(0, 1, 129, dtype=torch.float64)[:-1, None]
+        wave = torch.sin(2 * math.pi * x)
+
+        def fitted(y):
+            field = small(FourierFeatures(1, k=2, period=1.0), hidden_dim=32)
+            result = fit(field, x, y, FitConfig(steps=200, progress=False))
+            values = evaluate(field, x.numpy())
+            assert rmse(values, y) == pytest.approx(result.rmse, rel=1e-6)
+            return result
+
+        plain, far = fitted(wave), fitted(offset + wave)
+        assert plain.rmse < 0.05
+        # one unit in the last place of a float64 is 2e-6 at 1e10
+        assert far.rmse == pytest.approx(plain.rmse, rel=0.01)
+        assert far.psnr == pytest.approx(plain.psnr, abs=0.1)
+        assert far.history[-1].psnr == pytest.approx(plain.history[-1].psnr, abs=0.1)
 
 
 def _fitted(period, dtype, encoding=None):

@@ -220,12 +220,28 @@ def test_complex_numbers_are_refused():
         mse(torch.zeros(3), torch.zeros(3, dtype=torch.cfloat))
 
 
-@pytest.mark.parametrize("peak", [0, -1.0, math.nan, math.inf, "1", True, None, 10**400])
+@pytest.mark.parametrize("peak", [0, -1.0, math.nan, math.inf, "1", True, 10**400])
 def test_a_peak_that_is_none(peak):
     with pytest.raises(InputError, match="peak"):
         psnr(torch.zeros(2), torch.ones(2), peak=peak)
     with pytest.raises(InputError, match="peak"):
         ssim(torch.zeros(12, 12), torch.ones(12, 12), peak=peak)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int64, np.uint16])
+def test_integers_need_a_stated_peak(dtype):
+    a, b = np.full((12, 12), 100), np.full((12, 12), 110)
+    if isinstance(dtype, torch.dtype):
+        a, b = (torch.as_tensor(each).to(dtype) for each in (a, b))
+    else:
+        a, b = a.astype(dtype), b.astype(dtype)
+    for metric in (psnr, ssim):
+        with pytest.raises(InputError, match="stated peak"):
+            metric(a, b)
+    assert psnr(a, b, peak=255) == pytest.approx(20 * math.log10(25.5))
+    assert psnr(b, a, peak=255) == pytest.approx(20 * math.log10(25.5))
+    assert ssim(a, a, peak=255) == 1.0
+    assert mse(a, b) == mse(b, a) == 100.0
 
 
 def test_errors_that_are_not_finite_show():

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ..constants import supports_float64
 from ..errors import integer_at_least, refuse
+from ..modes import as_tensor
 from . import lens
 from .checks import check_values
 from .poses import inverse
@@ -67,7 +68,7 @@ class Cameras:
         return f"Cameras({len(self.poses)}, pictures of {shown} pixels{lens}, {self.poses.device})"
 
     def __post_init__(self) -> None:
-        device = torch.as_tensor(self.poses).device
+        device = as_tensor(self.poses).device
         wide = torch.float64 if supports_float64(device) else torch.float32
         number = len(self.poses)
         shapes = {"poses": (3, 4), "focal": (2,), "centre": (2,), "sizes": (2,), "distortion": (4,)}
@@ -76,7 +77,7 @@ class Cameras:
             if value is None and name == "distortion":
                 continue
             dtype = torch.int64 if name == "sizes" else wide
-            value = torch.as_tensor(value).to(device, dtype)
+            value = as_tensor(value).to(device, dtype)
             if value.shape != (number, *shape):
                 wanted = ", ".join(map(str, ("n", *shape)))
                 got = f"{name} of shape {tuple(value.shape)} with {number} poses"
@@ -108,7 +109,7 @@ class Cameras:
         """
         width = integer_at_least(1, "width", width, "Pass the size in pixels.")
         height = integer_at_least(1, "height", height, "Pass the size in pixels.")
-        found = torch.as_tensor(poses)
+        found = as_tensor(poses)
         found = found[None] if found.ndim == 2 else found
         both = focal if isinstance(focal, tuple) else (focal, focal)
 
@@ -180,7 +181,7 @@ class Cameras:
         one = self[camera]
         number = len(poses)
         return Cameras(
-            torch.as_tensor(poses).to(self.device),
+            as_tensor(poses).to(self.device),
             one.focal.expand(number, 2),
             one.centre.expand(number, 2),
             one.sizes.expand(number, 2),
@@ -227,7 +228,7 @@ class Cameras:
             matrix: ``(3, 4)`` or ``(4, 4)``, [sR t] from these world coordinates to the others:
                 a rotation, a uniform scale s and a shift. Pictures stay as they are.
         """
-        matrix = torch.as_tensor(matrix).to(self.device, self.poses.dtype)
+        matrix = as_tensor(matrix).to(self.device, self.poses.dtype)
         scale = torch.linalg.det(matrix[:3, :3]) ** (1 / 3)
         turn = matrix[:3, :3] / scale @ self.poses[..., :3]
         position = self.positions @ matrix[:3, :3].mT + matrix[:3, 3]

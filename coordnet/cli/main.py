@@ -98,6 +98,7 @@ def _fit(options: argparse.Namespace) -> int:
     saved = False
     with own_process(), Signals() as signals, Bars() as bars:
         path, wanted, resume, said = asked_for(typed)
+        from ..memory import keep_freed_memory
         from ..tasks import fit_file
 
         def say(text: str) -> None:
@@ -114,7 +115,10 @@ def _fit(options: argparse.Namespace) -> int:
         for sentence in said:
             say(sentence)
         try:
-            fit_file(path, wanted, say, signals, saved=outputs_begin, resume=resume, progress=bars)
+            with keep_freed_memory():
+                fit_file(
+                    path, wanted, say, signals, saved=outputs_begin, resume=resume, progress=bars
+                )
         except Interrupted as signal:
             what = "; the model is saved, not all of its pictures" if saved else ""
             return _complain(f"{signal}{what}", _SIGNAL + signal.number)

@@ -159,7 +159,7 @@ def read_scene(
         format=name,
         split=split,
         box=capture.box if capture.box is not None else box_from_poses(cameras),
-        near_far=torch.tensor(near_far, dtype=torch.float64)
+        near_far=torch.tensor(near_far, dtype=torch.float64, device="cpu")
         if len(near_far) == len(frames)
         else None,
         points=None if capture.points is None else torch.from_numpy(capture.points),

@@ -125,7 +125,7 @@ class SceneImages:
             said.append(
                 f"{without_alpha} of {len(paths)} pictures have no alpha and are taken as opaque."
             )
-        return cls(buffer[:used], torch.tensor(sizes).reshape(-1, 2), said)
+        return cls(buffer[:used], torch.tensor(sizes, device="cpu").reshape(-1, 2), said)
 
     def __len__(self) -> int:
         """Return the number of pictures."""

@@ -6,9 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import refuse
+from ..errors import positive_number, refuse
+from ..modes import as_tensor
 
-__all__ = ["Values", "same_shape"]
+__all__ = ["Values", "peak_of", "same_shape"]
 
 Values = Tensor | np.ndarray
 
@@ -33,10 +34,29 @@ def same_shape(prediction: Values, target: Values) -> tuple[Tensor, Tensor]:
     return a, b
 
 
+def peak_of(peak: float | None, *arrays: Values) -> float:
+    """Return the peak that is stated, or 1.0 where all of the arrays hold floats.
+
+    Raises:
+        InputError: integers, whose peak nothing tells, or a peak that is not above 0.
+    """
+    if peak is not None:
+        return positive_number("peak", peak, "Pass the largest value the signal can take.")
+    for values in arrays:
+        if isinstance(values, Tensor):
+            integer = not values.is_floating_point() and values.dtype != torch.bool
+        else:
+            integer = values.dtype.kind in "iu"
+        if integer:
+            rule = "integers must be compared with a stated peak"
+            refuse(rule, f"dtype {values.dtype}, no peak", "Pass peak=255 for bytes, say.")
+    return 1.0
+
+
 def _on_cpu(values: Values) -> Tensor:
     if isinstance(values, np.ndarray):
         # PyTorch takes no other byte order, no negative strides (a flipped picture), and warns
         # of memory that is read-only
         values = values.astype(values.dtype.newbyteorder("="), copy=not values.flags.writeable)
         values = np.ascontiguousarray(values)
-    return torch.as_tensor(values).detach().cpu()
+    return as_tensor(values).detach().cpu()

@@ -7,7 +7,7 @@ import math
 import torch
 
 from ..errors import positive_number
-from .inputs import Values, same_shape
+from .inputs import Values, peak_of, same_shape
 
 __all__ = ["mse", "psnr", "psnr_from_mse", "rmse", "snr", "snr_from_squares"]
 
@@ -34,7 +34,7 @@ def psnr(
     prediction: Values,
     target: Values,
     *,
-    peak: float = 1.0,
+    peak: float | None = None,
     clamp: bool = False,
 ) -> float:
     """Return 10 log10(peak² / mse) in dB; infinity where the two are equal.
@@ -45,9 +45,14 @@ def psnr(
     Args:
         prediction: any shape.
         target: the same shape.
-        peak: the largest value the signal can take: 1.0 for images in [0, 1], 255 for bytes.
+        peak: the largest value the signal can take, 255 for bytes; None is 1.0, for images in
+            [0, 1], and is refused for integers.
         clamp: clamp the prediction to [0, peak] first, as a written picture is.
+
+    Raises:
+        InputError: shapes that differ, nothing to compare, or integers without a peak.
     """
+    peak = peak_of(peak, prediction, target)
     error = _mean_square(prediction, target, clamp=clamp, peak=peak)
     return psnr_from_mse(error, peak)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..errors import positive_number, refuse
-from .inputs import Values, same_shape
+from ..errors import refuse
+from .inputs import Values, peak_of, same_shape
 
 __all__ = ["ssim"]
 
@@ -20,7 +20,7 @@ def ssim(
     prediction: Values,
     target: Values,
     *,
-    peak: float = 1.0,
+    peak: float | None = None,
     clamp: bool = False,
 ) -> float:
     """Return the mean structural similarity of two pictures, at most 1, which means equal.
@@ -43,11 +43,13 @@ def ssim(
         prediction: ``(H, W)`` or ``(H, W, C)``, H and W at least 11. Alpha is compared as a
             channel like the others: composite pictures that have it first.
         target: the same shape.
-        peak: the largest value the signal can take: 1.0 for images in [0, 1], 255 for bytes.
+        peak: the largest value the signal can take, 255 for bytes; None is 1.0, for images in
+            [0, 1], and is refused for integers.
         clamp: clamp the prediction to [0, peak] first, as a written picture is.
 
     Raises:
-        InputError: shapes that differ, no picture, or one that is smaller than the window.
+        InputError: shapes that differ, no picture, one that is smaller than the window, or
+            integers without a peak.
 
     Example:
         >>> import torch
@@ -55,7 +57,7 @@ def ssim(
         >>> ssim(picture, picture)
         1.0
     """
-    peak = positive_number("peak", peak, "Pass the largest value the signal can take.")
+    peak = peak_of(peak, prediction, target)
     a, b = same_shape(prediction, target)
     if a.ndim not in (2, 3):
         refuse(

@@ -130,7 +130,7 @@ class RadianceObjective(Objective):
         """
         drawn = torch.Generator().manual_seed(0)
         number = min(_MEASURED, len(self))
-        which = torch.randperm(len(self), generator=drawn)[:number].to(self.device)
+        which = torch.randperm(len(self), generator=drawn, device="cpu")[:number].to(self.device)
         behind = torch.ones(3, device=self.device) if self.background is None else self.background
         total = 0.0
         self.module.eval()
@@ -154,7 +154,8 @@ class RadianceObjective(Objective):
         """Return the random generators and the running mean of the samples."""
         found = {"generator": self.generator.get_state()}
         if self.samples_per_ray is not None:
-            found["samples_per_ray"] = torch.tensor([self.samples_per_ray], dtype=torch.float64)
+            number = [self.samples_per_ray]
+            found["samples_per_ray"] = torch.tensor(number, dtype=torch.float64, device="cpu")
         return found
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:

@@ -120,7 +120,7 @@ def _scaled_rows(values: Tensor, shares: Tensor, samples: PackedSamples) -> Tens
     return F.embedding_bag(
         samples.ray_indices.to(torch.int32),
         values,
-        torch.arange(len(shares) + 1, dtype=torch.int32),
+        torch.arange(len(shares) + 1, dtype=torch.int32, device=shares.device),
         mode="sum",
         per_sample_weights=shares,
         include_last_offset=True,

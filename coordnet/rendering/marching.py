@@ -268,12 +268,12 @@ def _some_rays(
         joined: where groups of steps may meet anything.
     """
     constants = rays.constants.index_select(1, among)
-    groups = torch.arange(number + 1, dtype=torch.float32)[:, None] + begin
+    groups = torch.arange(number + 1, dtype=torch.float32, device=begin.device)[:, None] + begin
     mask = joined.along(constants, rays.places(constants, groups * _STEPS), 1 / _JOINED)
     at = chosen(mask.t().flatten(), None)
     row = at // number
     first = (begin.index_select(0, row) + at % number) * _STEPS
-    steps = torch.arange(_STEPS + 1, dtype=torch.float32)[:, None]
+    steps = torch.arange(_STEPS + 1, dtype=torch.float32, device=begin.device)[:, None]
     width = _at_once() // _STEPS
     for i in range(0, len(row), width):
         these = row[i : i + width]

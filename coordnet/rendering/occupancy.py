@@ -332,7 +332,8 @@ class OccupancyGrid(ExactConstants):
         samples = march_past_empty(rays, *self._tables_for(away))
         if max_samples is None:
             return samples
-        return samples.keep(torch.ones(len(samples), dtype=torch.bool), max_samples)
+        every = torch.ones(len(samples), dtype=torch.bool, device=origins.device)
+        return samples.keep(every, max_samples)
 
     def _lookup(self, constants: Tensor, places: Tensor) -> Tensor:
         """Return which steps have an occupied cell at their middle, as `Table.along` does."""

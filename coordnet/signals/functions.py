@@ -13,6 +13,7 @@ from ..constants import supports_float64
 from ..errors import integer_at_least, positive_number, refuse
 from ..field import Field
 from ..memory import rows_within
+from ..modes import no_autocast, own_modes
 from .series import as_float64, check_samples
 
 __all__ = ["Function", "derivative", "evaluate", "fold_phase", "residuals"]
@@ -44,7 +45,10 @@ def evaluate(function: Function, x: Any) -> np.ndarray:
         found = np.asarray(function.predict(as_float64("x", x)), dtype=np.float64)
         return found[:, None] if found.ndim == 1 else found
     with torch.no_grad():
-        parts = [function(part).detach() for part in _blocks(function, x)]
+        parts = []
+        for part in _blocks(function, x):
+            with no_autocast(part.device):
+                parts.append(function(part).detach())
     return np.concatenate([_to_numpy(part) for part in parts])
 
 
@@ -87,8 +91,8 @@ def derivative(function: Function, x: Any, *, order: int = 1, axis: int = 0) -> 
         if axis >= part.shape[1]:
             got = f"axis={axis}, {part.shape[1]} coordinates"
             refuse("axis must be a coordinate of x", got, "Coordinates are counted from 0.")
-        part = part.clone().requires_grad_()
-        with torch.enable_grad():
+        with own_modes(part.device):
+            part = part.clone().requires_grad_()
             values = called(part)
             columns = [_differentiated(column, part, order, axis) for column in values.unbind(-1)]
         parts.append(torch.stack(columns, -1))

@@ -137,11 +137,12 @@ class HarmonicModel:
         Its encoding holds the harmonics and the trend, its network is one linear layer. Cast it
         with ``.float()`` for a device without float64.
         """
-        encoding = _encoding(self.periods, self.k, self.axes, self.trend)
-        outputs = self.coefficients.shape[1]
-        network = MLP(encoding.out_dim, outputs, num_hidden_layers=0, seed=0)
-        field = Field(encoding, network, (self.lower, self.upper)).double()
-        field.set_values(torch.zeros(outputs), torch.ones(outputs))
+        with torch.device("cpu"):
+            encoding = _encoding(self.periods, self.k, self.axes, self.trend)
+            outputs = self.coefficients.shape[1]
+            network = MLP(encoding.out_dim, outputs, num_hidden_layers=0, seed=0)
+            field = Field(encoding, network, (self.lower, self.upper)).double()
+        field.set_values(0.0, 1.0)
         with torch.no_grad():
             head: Any = network.layers[0]
             head.bias.copy_(torch.from_numpy(self.coefficients[0]))
@@ -271,22 +272,24 @@ def _encoding(
     periods: Sequence[float], k: Sequence[int], axes: Sequence[int], trend: Sequence[int]
 ) -> Encoding:
     """Return the features beside the constant, of coordinates in their own unit."""
-    blocks: list[tuple[Encoding, list[int]]] = [
-        (FourierFeatures(1, k=order, period=period), [axis])
-        for period, order, axis in zip(periods, k, axes, strict=True)
-    ]
-    for axis, degree in enumerate(trend):
-        if degree:
-            blocks.append((Polynomial(1, degree), [axis]))
-    if len(blocks) == 1:
-        return blocks[0][0]
-    return Concat([block for block, _ in blocks], [columns for _, columns in blocks])
+    with torch.device("cpu"):
+        blocks: list[tuple[Encoding, list[int]]] = [
+            (FourierFeatures(1, k=order, period=period), [axis])
+            for period, order, axis in zip(periods, k, axes, strict=True)
+        ]
+        for axis, degree in enumerate(trend):
+            if degree:
+                blocks.append((Polynomial(1, degree), [axis]))
+        if len(blocks) == 1:
+            return blocks[0][0]
+        return Concat([block for block, _ in blocks], [columns for _, columns in blocks])
 
 
 def _on_domain(encoding: Encoding, lower: Sequence[float], upper: Sequence[float]) -> Encoding:
     """Return the features with the trend's coordinate normalised, Julian dates too."""
-    low, high = (torch.tensor(each, dtype=torch.float64, device="cpu") for each in (lower, upper))
-    return encoding.on_domain(low, high)
+    with torch.device("cpu"):
+        low, high = (torch.tensor(each, dtype=torch.float64) for each in (lower, upper))
+        return encoding.on_domain(low, high)
 
 
 def _design(encoding: Encoding, positions: np.ndarray) -> torch.Tensor:

@@ -158,8 +158,11 @@ def _nested_design(
 ) -> tuple[np.ndarray, Any]:
     """Return columns in the order in which k adds them, and how many there are for a k."""
     x = torch.from_numpy(series.times + series.middle)[:, None]
-    each = [FourierFeatures(1, k=k, period=period)(x).numpy() for period in periods]
-    features = np.stack(each, 1).reshape(len(series), len(periods), k, 2)
+    with torch.device("cpu"):
+        ladders = [FourierFeatures(1, k=k, period=period) for period in periods]
+    features = np.stack([ladder(x).numpy() for ladder in ladders], 1).reshape(
+        len(series), len(periods), k, 2
+    )
     unit = series.times / (0.5 * series.span or 1.0)
     first = np.polynomial.legendre.legvander(unit, trend)
     nested = features.transpose(0, 2, 1, 3).reshape(len(series), -1)

@@ -130,7 +130,7 @@ def read_kept(checkpoint: Path) -> Kept:
         options = _object(file, about, "options")
         if not isinstance(path, str) or "\0" in path or not isinstance(config, dict):
             damaged(checkpoint, "no input or no settings")
-        config = FitConfig(**{**config, "betas": tuple(config["betas"])})
+        config = FitConfig.from_dict(config)
         step, found = file.whole("step"), _object(file, about, "input")
         return Kept(Path(path), options, step, config, found)
 

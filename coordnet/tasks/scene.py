@@ -17,7 +17,6 @@ from ..cameras import RayTable, near_far_from_poses
 from ..datasets import Scene, is_scene, read_scene, scene_splits, write_image
 from ..errors import refuse
 from ..files import write_json
-from ..memory import keep_freed_memory
 from ..metrics import psnr, psnr_from_mse, ssim
 from ..plotting import coloured_depth, save_contact_sheet
 from ..radiance import RadianceModel, RadianceObjective, View, render_view, visual_hull
@@ -178,8 +177,6 @@ class SceneTask(Task):
     ) -> FitResult:
         """Fit the model to the pixels of all training views."""
         start = time.perf_counter()
-        if config.keep_memory:
-            keep_freed_memory()
         objective = self.objective(field, config, choose_device(config.device))
         return minimise(objective, config, start, stop, checkpoint=checkpoint, say=say)
 
@@ -259,7 +256,7 @@ class SceneTask(Task):
     ) -> Iterator[tuple[int, View, np.ndarray]]:
         """Yield the number, the rendering and the truth of every view."""
         total = scene.images.number_of_pixels
-        behind = torch.tensor(background)
+        behind = torch.tensor(background, device="cpu")
 
         def rendered(number: int) -> None:
             self.advance("render", number, total)

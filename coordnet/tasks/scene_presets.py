@@ -38,7 +38,7 @@ def build_fast(
     """
     width = _WIDTH if hidden_dim is None else hidden_dim
     bounds = (space.lower, space.upper) if space.bounded else ([-2.0] * 3, [2.0] * 3)
-    corners = [torch.tensor(corner, dtype=torch.float64) for corner in bounds]
+    corners = [torch.tensor(corner, dtype=torch.float64, device="cpu") for corner in bounds]
     grid = HashGrid(
         3,
         num_levels=4,

@@ -70,7 +70,7 @@ def cameras_of(settings: dict[str, Any]) -> Cameras:
     """
     try:
         lens = settings["lens"]
-        poses = torch.tensor(settings["poses"], dtype=torch.float64).reshape(-1, 3, 4)
+        poses = torch.tensor(settings["poses"], dtype=torch.float64, device="cpu").reshape(-1, 3, 4)
         focal = tuple(float(each) for each in lens["focal"])
         distortion = lens.get("distortion")
         if not len(poses) or len(focal) != 2:
@@ -183,9 +183,9 @@ def _path(
         poses = orbit_around(trained, frames, centre=focus)
         return _straight(trained).with_poses(poses), "an orbit around what the cameras look at"
     if focus is None:
-        corners = torch.tensor(settings["box"], dtype=torch.float64)
+        corners = torch.tensor(settings["box"], dtype=torch.float64, device="cpu")
         middle = corners.mean(0).tolist()
-        focus = torch.tensor(settings.get("focus", middle), dtype=torch.float64)
+        focus = torch.tensor(settings.get("focus", middle), dtype=torch.float64, device="cpu")
     forward = trained.forward.mean(0)
     length = torch.linalg.vector_norm(forward)
     depth = float((focus - trained.positions.mean(0)) @ forward / length)

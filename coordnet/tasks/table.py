@@ -81,6 +81,7 @@ class TableTask(SampledTask):
         self.notes = [*self.table.notes, *self.choices.notes]
         self.warnings = []
         self.linear: HarmonicModel | None = None
+        self._solved_in = 0.0
         if self.table.weights is not None:
             relative = self.table.weights / self.table.weights.mean()
             self.notes.append(
@@ -143,7 +144,9 @@ class TableTask(SampledTask):
             return super().field(options, recipe)
         limits = [default_harmonics(self.table.x, period) for period in self.periods]
         k = self.k if self.k is not None else min(limits, default=1)
+        start = time.perf_counter()
         self.linear = fit_exactly(self.table, self.choices, k, options)
+        self._solved_in = time.perf_counter() - start
         return self.linear.to_field()
 
     def training(self, config: FitConfig) -> str:
@@ -163,7 +166,7 @@ class TableTask(SampledTask):
     ) -> FitResult:
         """Fit the field in steps; a linear one is solved already."""
         if self.linear is not None:
-            return linear_result(self.linear, self.table, config, time.perf_counter())
+            return linear_result(self.linear, self.table, config, self._solved_in)
         return super().fit(field, config, stop, checkpoint=checkpoint, say=say)
 
     def about(self) -> TableSettings:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import time
 
 import numpy as np
 
@@ -44,13 +43,15 @@ def fit_exactly(table: Table, choices: Choices, k: int, options: FitOptions) -> 
     )
 
 
-def linear_result(model: HarmonicModel, table: Table, config: FitConfig, start: float) -> FitResult:
-    """Return the outcome of a closed-form fit as that of one in steps, of which it takes none."""
+def linear_result(
+    model: HarmonicModel, table: Table, config: FitConfig, seconds: float
+) -> FitResult:
+    """Return the outcome of a closed-form fit, which took ``seconds`` and no steps."""
     values = model.predict(table.x)
     peak = config.peak if config.peak is not None else float(np.ptp(table.y)) or 1.0
     return FitResult(
         steps=0,
-        seconds=time.perf_counter() - start,
+        seconds=seconds,
         psnr=psnr(values, table.y, peak=peak),
         rmse=rmse(values, table.y),
         peak=peak,

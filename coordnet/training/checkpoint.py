@@ -27,8 +27,8 @@ __all__ = ["Checkpoint", "Keeper", "load_module", "module_tensors"]
 
 # settings that a fit may go on with changed: where it ends, what it runs on, what it shows
 _FREE = {
-    *("steps", "seconds", "target_psnr", "device", "keep_memory", "cache_bytes", "compile"),
-    *("evaluate", "log_every", "progress"),
+    *("steps", "seconds", "target_psnr", "device", "cache_bytes", "compile", "evaluate"),
+    *("log_every", "progress"),
 }
 
 

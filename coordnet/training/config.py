@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,6 +13,8 @@ __all__ = ["DECAYS", "OPTIMIZERS", "PRECISIONS", "FitConfig"]
 DECAYS = ("cosine", "exponential")
 OPTIMIZERS = ("muon", "adam")
 PRECISIONS = ("auto", "float32", "bf16")
+# settings of version 0.1.0 that are none any more
+_FORMER = {"keep_memory"}
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,6 @@ class FitConfig:
             bf16 where the machine is fast at it and the network wide enough to gain.
         cache_bytes: most memory for the features of an encoding without parameters, which are
             then computed once; 0 for none.
-        keep_memory: on Linux, ask the C library to keep freed memory for the next step, which
-            spares page faults; the setting lasts for the process.
         compile: compile the forward and backward pass with `torch.compile`, which takes 10 to 40
             seconds once and needs a C++ compiler (on a GPU, Triton; there the step becomes one
             CUDA graph). On a CPU it never paid: measured on two cores, a step of a Gaussian
@@ -75,7 +76,6 @@ class FitConfig:
     device: str = "auto"
     precision: str = "auto"
     cache_bytes: int = 1 << 30
-    keep_memory: bool = True
     compile: bool = False
     evaluate: bool = True
     log_every: int = 20
@@ -124,6 +124,17 @@ class FitConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values."""
         return {**asdict(self), "betas": list(self.betas), "device": str(self.device)}
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> FitConfig:
+        """Build settings from what `to_dict` returned, also in version 0.1.0.
+
+        Raises:
+            InputError: a setting that cannot be.
+            TypeError: a name that is no setting.
+        """
+        known = {name: value for name, value in settings.items() if name not in _FORMER}
+        return cls(**{**known, "betas": tuple(known["betas"])})
 
 
 def _is_real(value: object) -> bool:

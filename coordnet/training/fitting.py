@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ..errors import refuse
 from ..field import Field
-from ..memory import keep_freed_memory
+from ..modes import own_modes, without_inference
 from .checkpoint import Checkpoint, Keeper, load_module
 from .checkpoint_file import read_checkpoint
 from .config import FitConfig
@@ -18,7 +18,7 @@ from .objective import Objective, Regression
 from .progress import Say
 from .result import FitResult
 from .runtime import choose_device
-from .samples import Samples, TensorSamples, check_samples
+from .samples import Samples, TensorSamples, check_samples, check_weights
 
 __all__ = ["fit", "minimise"]
 
@@ -43,7 +43,8 @@ def fit(
 
     The module is moved to the chosen device. PyTorch's global state (random generators,
     default dtype and device) is left as it is, and with a budget in steps the same seed gives
-    the same losses on one CPU.
+    the same losses on one CPU. What a caller has switched on (autocast, ``no_grad``, inference
+    mode, a default device) changes nothing: the settings decide.
 
     Args:
         module: a `Field`, or any module from ``(N, in_dim)`` to ``(N, out_dim)``.
@@ -51,8 +52,8 @@ def fit(
             such as `PixelSamples`, which hold the values too.
         values: shape ``(..., out_dim)``, in the signal's own unit; None with `Samples`.
         config: the settings; the defaults take 2000 steps.
-        weights: of the squared errors, ``(N,)`` or ``(N, out_dim)``; None with `Samples`. PSNR
-            and RMSE stay unweighted.
+        weights: of the squared errors, one a sample, ``(...)`` or ``(..., 1)``, or one a value,
+            ``(..., out_dim)``; None with `Samples`. PSNR and RMSE stay unweighted.
         stop: asked before every step; the fit ends where it says True.
         checkpoint: where the state of the fit is kept, and may be gone on from.
         say: takes sentences on what happens on the way; None gives those that warn, of memory
@@ -77,17 +78,17 @@ def fit(
     require_trainable(module)
     samples = _as_samples(module, coordinates, values, weights)
     device = choose_device(config.device)
-    if config.keep_memory:
-        keep_freed_memory()
-    if isinstance(module, Field):
-        samples.prepare(module)
-    module.to(device)
-    if checkpoint is not None and checkpoint.found:
-        # before the features of an encoding are worked out once
-        with read_checkpoint(checkpoint.path) as file:
-            load_module(module, file)
-    objective = Regression(module, samples.to(device), config, device)
-    return minimise(objective, config, start, stop, checkpoint=checkpoint, say=say)
+    with own_modes(device):
+        without_inference(module)
+        if isinstance(module, Field):
+            samples.prepare(module)
+        module.to(device)
+        if checkpoint is not None and checkpoint.found:
+            # before the features of an encoding are worked out once
+            with read_checkpoint(checkpoint.path) as file:
+                load_module(module, file)
+        objective = Regression(module, samples.to(device), config, device)
+        return minimise(objective, config, start, stop, checkpoint=checkpoint, say=say)
 
 
 def minimise(
@@ -118,14 +119,16 @@ def minimise(
     require_trainable(module)
     start = time.perf_counter() if start is None else start
     keeper = None if checkpoint is None else Keeper(checkpoint, say)
-    loop = Loop(objective, config, start, keeper, say)
     modes = [(part, part.training) for part in module.modules()]
-    module.train()
-    try:
-        return loop.result(loop.run(stop))
-    finally:
-        for part, mode in modes:
-            part.training = mode
+    with own_modes(objective.device):
+        without_inference(module)
+        loop = Loop(objective, config, start, keeper, say)
+        module.train()
+        try:
+            return loop.result(loop.run(stop))
+        finally:
+            for part, mode in modes:
+                part.training = mode
 
 
 def require_trainable(module: nn.Module) -> None:
@@ -146,4 +149,7 @@ def _as_samples(
             got = "samples and values" if weights is None else "samples and weights"
             refuse("samples hold their values and weights", got, "Pass the samples alone.")
         return coordinates
-    return TensorSamples(*check_samples(module, coordinates, values), weights)
+    x, y = check_samples(module, coordinates, values)
+    if weights is not None:
+        weights = check_weights(weights, coordinates.shape[:-1], y.shape[1])
+    return TensorSamples(x, y, weights)

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from ..errors import refuse
 from ..field import Field
-from .samples import check_samples
-from .solving import check_weights, least_squares
+from .samples import check_samples, check_weights
+from .solving import least_squares
 
 __all__ = ["fit_linear"]
 
@@ -26,7 +26,8 @@ def fit_linear(
         field: a field whose network is one linear layer: ``MLP(…, num_hidden_layers=0)``.
         coordinates: shape ``(..., in_dim)``.
         values: shape ``(..., out_dim)``.
-        weights: of the squared errors, one number a sample; None weighs all alike.
+        weights: of the squared errors, one number a sample, ``(...)`` or ``(..., 1)``; None
+            weighs all alike.
 
     Raises:
         InputError: another network, or samples that `fit` would refuse.
@@ -41,7 +42,7 @@ def fit_linear(
     head = layers[0]
     x, y = check_samples(field, coordinates, values)
     if weights is not None:
-        weights = check_weights(weights.reshape(-1), len(x))
+        weights = check_weights(weights, coordinates.shape[:-1], 1)[:, 0]
     field.prepare(x, y)
     home = field.value_mean.device
     with torch.no_grad():

@@ -17,7 +17,7 @@ from ..memory import rows_within
 from ..metrics import psnr_from_mse
 from .config import FitConfig
 from .features import encode_once
-from .runtime import choose_precision, compiled
+from .runtime import choose_precision, compiled, dtype_of
 from .samples import Batch, Samples
 
 __all__ = ["Objective", "Regression"]
@@ -91,7 +91,8 @@ class Objective(ABC):
         """Return the context of the forward pass."""
         if self.precision != "bf16":
             return contextlib.nullcontext()
-        return torch.autocast(self.device.type, torch.bfloat16)
+        # inside a caller's autocast the cache of cast weights would outlive the steps
+        return torch.autocast(self.device.type, torch.bfloat16, cache_enabled=False)
 
 
 class Regression(Objective):
@@ -108,8 +109,7 @@ class Regression(Objective):
         self.precision = choose_precision(config.precision, device, module)
         self.peak = config.peak if config.peak is not None else (samples.spread() or 1.0)
         self.values = samples.out_dim
-        weights = next((p for p in module.parameters() if p.is_floating_point()), None)
-        dtype = weights.dtype if weights is not None else torch.get_default_dtype()
+        dtype = dtype_of(module)
         self.wide = torch.promote_types(dtype, torch.float32)
         self.model: nn.Module = module
         self.mean = torch.zeros(samples.out_dim, device=device, dtype=self.wide)
@@ -142,11 +142,14 @@ class Regression(Objective):
         return ((values.to(torch.float64) - mean) / std).to(self.wide)
 
     def fetch(self, which: Batch) -> tuple[Tensor, Tensor]:
-        """Return inputs and targets of the model."""
+        """Return inputs and targets of the model, which may change its inputs in place."""
         if self.kept is not None:
-            return self.kept[0][which], self.kept[1][which]
-        x, y = self.samples.draw(which, self.taken)
-        return x, self.standardised(y)
+            x, y = self.kept[0][which], self.kept[1][which]
+        else:
+            x, y = self.samples.draw(which, self.taken)
+            y = self.standardised(y)
+        # a run of rows is a view of what later steps read
+        return _ordinary(x, copied=isinstance(which, slice)), _ordinary(y)
 
     def before(self, step: int) -> None:
         """Note the step: samples may be drawn by its number."""
@@ -157,6 +160,8 @@ class Regression(Objective):
         inputs, targets = self.fetch(which)
         with self.autocast():
             output = self.forward(inputs)
+        if output.is_complex():
+            refuse("the module's output must be real", f"{output.dtype}", "Return its parts.")
         if output.shape != targets.shape:
             refuse(
                 "the module's output must have the shape of the values",
@@ -169,7 +174,7 @@ class Regression(Objective):
         if weights is None:
             loss = error.mean()
         else:
-            loss = (square * weights.to(square.dtype)).sum() / (rows * self.values)
+            loss = (square * _ordinary(weights).to(square.dtype)).sum() / (rows * self.values)
         return loss, (error.detach() * self.std.square()).mean()
 
     def evaluate(self) -> tuple[float, float]:
@@ -180,13 +185,18 @@ class Regression(Objective):
         with torch.no_grad():
             for first in range(0, len(self.samples), self.block):
                 x, y = self.samples.batch(slice(first, first + self.block))
-                output = self.module(x)
+                output = self.module(x.clone())  # which it may change in place
                 if self.config.clamp:
                     output = output.clamp(0, self.peak)
                 total += float((output.to(wide) - y.to(output.device, wide)).square().sum())
         self.module.train()
         error = total / (len(self.samples) * self.values)
         return psnr_from_mse(error, self.peak), math.sqrt(error)
+
+
+def _ordinary(tensor: Tensor, copied: bool = False) -> Tensor:
+    """Return a tensor that gradients can be recorded of, if it was made in inference mode, too."""
+    return tensor.clone() if copied or tensor.is_inference() else tensor
 
 
 class _Encode(nn.Module):

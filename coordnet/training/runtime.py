@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import refuse
+from ..field import Field
 
-__all__ = ["choose_device", "choose_precision", "compiled", "fast_bf16"]
+__all__ = ["choose_device", "choose_precision", "compiled", "dtype_of", "fast_bf16"]
 
 _WIDE = 96
 
@@ -46,6 +47,8 @@ def fast_bf16(device: torch.device) -> bool:
         return torch.cuda.get_device_capability(device) >= (8, 0)
     if device.type != "cpu":
         return False
+    if not torch.backends.cpu.get_cpu_capability().startswith("AVX512"):
+        return False  # PyTorch was told to do without them, by ATEN_CPU_CAPABILITY
     capabilities = getattr(torch.cpu, "get_capabilities", None)
     if capabilities is not None:
         found = capabilities()
@@ -55,7 +58,7 @@ def fast_bf16(device: torch.device) -> bool:
 
 
 def choose_precision(precision: str, device: torch.device, module: nn.Module) -> str:
-    """Return "bf16" (autocast) or the name of the module's own dtype.
+    """Return "bf16" (autocast) or the name of the dtype that the module calculates in.
 
     "auto" takes bf16 where the device is fast at it and the module is float32 with a linear
     layer at least 96 wide on both sides: narrower ones gain no time and lose digits.
@@ -63,8 +66,7 @@ def choose_precision(precision: str, device: torch.device, module: nn.Module) ->
     Raises:
         InputError: "bf16" for a module of float64, which autocast leaves alone.
     """
-    weights = [p for p in module.parameters() if p.is_floating_point()]
-    own = str(weights[0].dtype if weights else torch.get_default_dtype()).removeprefix("torch.")
+    own = str(dtype_of(module)).removeprefix("torch.")
     if precision == "bf16":
         if own == "float64":
             refuse("bf16 autocast needs a float32 module", own, "Pass precision='auto'.")
@@ -75,6 +77,14 @@ def choose_precision(precision: str, device: torch.device, module: nn.Module) ->
     if precision == "auto" and own == "float32" and wide and fast_bf16(device):
         return "bf16"
     return own
+
+
+def dtype_of(module: nn.Module) -> torch.dtype:
+    """Return the dtype that a module calculates in: of a field that of its network."""
+    if isinstance(module, Field):
+        return module.dtype
+    weights = (p.dtype for p in module.parameters() if p.is_floating_point())
+    return next(weights, torch.get_default_dtype())
 
 
 def compiled(module: nn.Module) -> Callable[[Tensor], Tensor]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from ..constants import supports_float64
 from ..errors import refuse
 from ..field import Field
 
-__all__ = ["Batch", "Samples", "Shuffler", "TensorSamples", "check_samples"]
+__all__ = ["Batch", "Samples", "Shuffler", "TensorSamples", "check_samples", "check_weights"]
 
 # sample numbers on the device, or a run of samples
 Batch = Tensor | slice
@@ -41,14 +42,19 @@ def check_samples(module: nn.Module, x: Any, y: Any) -> tuple[Tensor, Tensor]:
             f"shapes {tuple(x.shape)} and {tuple(y.shape)}",
             "One axis is missing at the end of a 1-D tensor: t[..., None].",
         )
+    hint = "Add the last axis: x[..., None], y[..., None]." if x.ndim == 1 else ""
+    alike = x.ndim == 1 and x.shape == y.shape and len(x) > 1
     x, y = x.detach().reshape(-1, x.shape[-1]), y.detach().reshape(-1, y.shape[-1])
     sizes = (x.shape[1], y.shape[1])
     if isinstance(module, Field) and sizes != (module.in_dim, module.out_dim):
         refuse(
             f"the field takes {module.in_dim} coordinates and gives {module.out_dim} values",
             f"{sizes[0]} and {sizes[1]} in the samples",
-            "Build the field with these sizes.",
+            hint or "Build the field with these sizes.",
         )
+    if alike and not isinstance(module, Field):
+        rule = "coordinates (…, in_dim) and values (…, out_dim) have one axis more than samples"
+        refuse(rule, f"shapes ({sizes[0]},) and ({sizes[1]},)", hint)
     for name, tensor in (("coordinates", x), ("values", y)):
         good = torch.isfinite(tensor).all(-1)
         if not bool(good.all()):
@@ -108,14 +114,17 @@ class TensorSamples(Samples):
     Args:
         x: coordinates ``(N, in_dim)``.
         y: values ``(N, out_dim)``.
-        weights: of the squared errors, ``(N,)`` or ``(N, out_dim)``, at least 0 and not all 0;
-            their mean is set to 1, so that the learning rate means the same. None weighs all
-            alike.
+        weights: of the squared errors, ``(N,)``, ``(N, 1)`` or ``(N, out_dim)``, at least 0 and
+            not all 0; their mean is set to 1, so that the learning rate means the same. None
+            weighs all alike.
     """
 
     def __init__(self, x: Tensor, y: Tensor, weights: Tensor | None = None) -> None:
         self.x, self.y = x, y
-        self._weights = None if weights is None else _checked_weights(weights, y)
+        self._weights: Tensor | None = None
+        if weights is not None:
+            exact = check_weights(weights, (len(y),), y.shape[1])
+            self._weights = exact.to(torch.float32).to(y.device)
 
     def __len__(self) -> int:
         return len(self.x)
@@ -157,22 +166,35 @@ class TensorSamples(Samples):
         return self.y.shape[1]
 
 
-def _checked_weights(weights: Tensor, values: Tensor) -> Tensor:
-    """Return weights of mean 1 as float32, ``(N, 1)`` or ``(N, out_dim)``."""
-    if not isinstance(weights, Tensor) or weights.numel() not in (len(values), values.numel()):
-        got = f"{tuple(weights.shape)}" if isinstance(weights, Tensor) else type(weights).__name__
+def check_weights(weights: Any, leading: Sequence[int], out_dim: int) -> Tensor:
+    """Return weights of mean 1 as float64 on the CPU, ``(N, 1)`` or ``(N, out_dim)``.
+
+    Args:
+        weights: one a sample, ``(*leading)`` or ``(*leading, 1)``, or one a value,
+            ``(*leading, out_dim)``; finite, at least 0 and not all 0.
+        leading: the leading axes of the samples.
+        out_dim: number of values in a sample.
+
+    Raises:
+        InputError: anything else.
+    """
+    lead = tuple(leading)
+    if not isinstance(weights, Tensor) or weights.is_complex():
+        got = f"dtype {weights.dtype}" if isinstance(weights, Tensor) else type(weights).__name__
+        refuse("weights must be a tensor of real numbers", got, "Pass torch.as_tensor(…).")
+    if tuple(weights.shape) not in (lead, (*lead, 1), (*lead, out_dim)):
         refuse(
-            "weights are a tensor of one number a sample, or one a value",
-            f"{got} for values {tuple(values.shape)}",
-            "Pass weights of shape (N,) or (N, out_dim).",
+            f"weights are one number a sample, shape {lead}, or one a value, {(*lead, out_dim)}",
+            f"shape {tuple(weights.shape)}",
+            "Give them the leading axes of the samples.",
         )
     exact = weights.detach().cpu().to(torch.float64)
-    if not bool((exact.isfinite() & (exact >= 0)).all()) or not bool(exact.any()):
-        bad = exact[~(exact.isfinite() & (exact >= 0))]
-        got = f"{float(bad[0])}" if len(bad) else "zeros alone"
+    good = exact.isfinite() & (exact >= 0)
+    if not bool(good.all()) or not bool(exact.any()):
+        got = "zeros alone" if bool(good.all()) else f"{float(exact[~good][0])}"
         refuse("weights must be finite, at least 0 and not all 0", got, "Drop those samples.")
     exact = exact / exact.mean()
-    return exact.reshape(len(values), -1).to(torch.float32).to(values.device)
+    return exact.reshape(math.prod(lead), -1)
 
 
 class Shuffler(Iterator[Tensor | None]):

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..errors import refuse
-
-__all__ = ["LeastSquares", "check_weights", "least_squares"]
+__all__ = ["LeastSquares", "least_squares"]
 
 
 @dataclass(frozen=True)
@@ -60,21 +58,3 @@ def least_squares(design: Tensor, target: Tensor, weights: Tensor | None = None)
         rank=int(kept.sum()),
         residual=(values - matrix @ solution).square().sum(0),
     )
-
-
-def check_weights(weights: Tensor, number: int) -> Tensor:
-    """Return one weight a sample as float64 on the CPU, or raise `InputError`.
-
-    Args:
-        weights: shape ``(number,)``, finite, at least 0, not all 0.
-        number: of samples.
-    """
-    exact = weights.detach().cpu().to(torch.float64)
-    if exact.shape != (number,):
-        rule = f"weights must be one number for each of {number} samples"
-        refuse(rule, f"shape {tuple(exact.shape)}", "Pass weights of shape (N,).")
-    good = exact.isfinite() & (exact >= 0)
-    if not bool(good.all()) or not bool(exact.any()):
-        got = f"{float(exact[~good][0])}" if not bool(good.all()) else "zeros alone"
-        refuse("weights must be finite, at least 0 and not all 0", got, "Drop those samples.")
-    return exact

@@ -75,7 +75,7 @@ class StoredSamples(Samples):
         if field.domain is None:
             field.set_domain(*self.box())
         if not field.standardised:
-            mean, square = torch.zeros(2, self.out_dim, dtype=torch.float64)
+            mean, square = torch.zeros(2, self.out_dim, dtype=torch.float64, device="cpu")
             for start in range(0, len(self), _BLOCK):
                 block = self.values(slice(start, start + _BLOCK)).cpu().to(torch.float64)
                 mean += block.sum(0) / len(self)

@@ -233,3 +233,43 @@ def test_the_least_tables_work(fit, text, periods, real_figures):
     Path("least.csv").write_text(text)
     _, report = fit("least.csv", *periods)
     assert np.isfinite(report["metrics"]["rmse"])
+
+
+def test_the_time_of_a_closed_form_fit_is_its_own(fit, data, monkeypatch):
+    from coordnet.tasks import table
+
+    solve, clock = table.fit_exactly, [0.0]
+    monkeypatch.setattr(table.time, "perf_counter", lambda: clock[0])
+
+    def slowly(*arguments):
+        clock[0] += 7.5
+        return solve(*arguments)
+
+    monkeypatch.setattr(table, "fit_exactly", slowly)
+    _, report = fit(data / "wave.csv", "--period", "6.283185307179586", "--network", "linear",
+                    tiny=())  # fmt: skip
+    assert report["stop_reason"] == "solved"
+    assert report["seconds"] == 7.5
+
+
+def test_a_table_far_from_zero_keeps_its_shape(fit, run):
+    """Values 1e7 ± 1 through fit, evaluate, render and predict: float32 would round them to 1."""
+    t = np.arange(400) / 100
+    for name, offset in (("near", 0.0), ("far", 1e7)):
+        y = offset + np.sin(2 * np.pi * t)
+        rows = [f"{a!r},{b!r}" for a, b in zip(t.tolist(), y.tolist(), strict=True)]
+        Path(f"{name}.csv").write_text("\n".join(["t,v", *rows]) + "\n")
+        steps = ("--steps", "150", "--hidden-dim", "32", "--device", "cpu")
+        fit(f"{name}.csv", "--period", "1", out=name, tiny=steps)
+        found = json.loads(run("evaluate", name, f"{name}.csv", "--json").out)["rmse"]
+        report = json.loads(Path(name, "report.json").read_text())["metrics"]["rmse"]
+        _, made = columns(Path(name, "reconstruction.csv"))
+        run("render", name, "-o", f"{name}-again.csv", "--size", "400")
+        _, again = columns(f"{name}-again.csv")
+        rendered = np.sqrt(np.square(again[:, 1] - y).mean())
+        shown = np.sqrt(np.square(made[:, 2] - y).mean())
+        assert [found, rendered, shown] == pytest.approx([report] * 3, rel=1e-3)
+        if name == "near":
+            near = report
+    assert report == pytest.approx(near, rel=0.01)
+    assert report < 0.05

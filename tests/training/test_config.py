@@ -10,7 +10,7 @@ from torch import nn
 
 from coordnet import MLP, Field, FitConfig, FourierFeatures, InputError, fit
 from coordnet.training import choose_device, choose_precision
-from coordnet.training.optimizers import Optimizer, schedule
+from coordnet.training.optimizers import schedule
 from coordnet.training.runtime import fast_bf16
 from coordnet.training.samples import Shuffler
 
@@ -65,8 +65,14 @@ def test_settings_do_not_change():
 
 def test_settings_are_plain_json():
     found = json.loads(json.dumps(FitConfig(steps=5, device=torch.device("cpu")).to_dict()))
-    again = FitConfig(**{**found, "betas": tuple(found["betas"])})
-    assert again == FitConfig(steps=5, device="cpu")
+    assert FitConfig.from_dict(found) == FitConfig(steps=5, device="cpu")
+
+
+def test_settings_of_older_checkpoints_are_read_and_others_are_not():
+    found = FitConfig(steps=5).to_dict()
+    assert FitConfig.from_dict({**found, "keep_memory": True}) == FitConfig(steps=5)
+    with pytest.raises(TypeError, match="momentum"):
+        FitConfig.from_dict({**found, "momentum": 0.9})
 
 
 def test_the_schedule_rises_then_falls_to_its_end():
@@ -142,8 +148,24 @@ class TestPrecision:
         own = "float32" if auto == "bf16" else auto
         assert choose_precision("float32", device, module) == own
 
-    def test_the_cpu_is_asked(self):
-        assert isinstance(fast_bf16(torch.device("cpu")), bool)
+    @pytest.mark.parametrize(
+        ("dispatch", "units", "fast"),
+        [
+            ("AVX512", {"avx512_bf16"}, True),
+            ("AVX512", {"amx_bf16", "avx512_bf16"}, True),
+            ("AVX512", set(), False),
+            ("AVX2", {"avx512_bf16"}, False),  # there, but PyTorch was told to leave them alone
+            ("DEFAULT", {"amx_bf16"}, False),
+        ],
+    )
+    def test_the_cpu_and_what_pytorch_uses_of_it_are_asked(
+        self, dispatch, units, fast, monkeypatch
+    ):
+        monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: dispatch)
+        monkeypatch.setattr(
+            "torch.cpu.get_capabilities", lambda: dict.fromkeys(units, True), raising=False
+        )
+        assert fast_bf16(torch.device("cpu")) is fast
         assert not fast_bf16(torch.device("mps"))
 
     def test_bf16_is_refused_for_float64(self):
@@ -202,51 +224,3 @@ class TestDevice:
         with pytest.raises(InputError, match="cuda") as caught:
             choose_device("cuda")
         assert "cpu" in caught.value.remedy
-
-
-class TestOptimizer:
-    def test_muon_takes_the_hidden_matrices_and_adam_the_rest(self):
-        network = MLP(64, 3, hidden_dim=48, num_hidden_layers=3)
-        muon, adam = Optimizer(network, FitConfig()).parts
-        assert isinstance(muon, torch.optim.Muon)
-        matrices = [p for group in muon.param_groups for p in group["params"]]
-        assert [tuple(p.shape) for p in matrices] == [(48, 64), (48, 48), (48, 48)]
-        rest = [p for group in adam.param_groups for p in group["params"]]
-        assert len(matrices) + len(rest) == len(list(network.parameters()))
-        assert {id(p) for p in matrices}.isdisjoint({id(p) for p in rest})
-
-    def test_adam_alone(self):
-        network = MLP(64, 3, hidden_dim=48)
-        parts = Optimizer(network, FitConfig(optimizer="adam", betas=(0.5, 0.6), eps=1e-4)).parts
-        (part,) = parts
-        assert isinstance(part, torch.optim.Adam)
-        assert part.defaults["betas"] == (0.5, 0.6)
-        assert part.defaults["eps"] == 1e-4
-
-    def test_steps_are_those_of_pytorchs_own_optimisers(self):
-        network, twin = (MLP(64, 3, hidden_dim=48, seed=1) for _ in range(2))
-        config = FitConfig(learning_rate=0.01)
-        ours = Optimizer(network, config)
-        matrices = [p for p in twin.parameters() if p.ndim == 2 and min(p.shape) >= 32]
-        rest = [p for p in twin.parameters() if not any(p is matrix for matrix in matrices)]
-        theirs = [
-            torch.optim.Muon(matrices, weight_decay=0.0, adjust_lr_fn="match_rms_adamw"),
-            torch.optim.Adam(rest, betas=config.betas, eps=config.eps, fused=True),
-        ]
-        for step in range(4):
-            x = torch.randn(20, 64, generator=torch.Generator().manual_seed(step))
-            for model in (network, twin):
-                model(x).square().mean().backward()
-            ours.step(1 / (step + 1))
-            for part in theirs:
-                part.param_groups[0]["lr"] = 0.01 / (step + 1)
-                part.step()
-                part.zero_grad()
-            for a, b in zip(network.parameters(), twin.parameters(), strict=True):
-                assert torch.equal(a, b)
-
-    def test_shared_and_frozen_matrices(self):
-        layer, frozen = nn.Linear(40, 40), nn.Linear(40, 40).requires_grad_(False)
-        (muon, adam) = Optimizer(nn.Sequential(layer, frozen, layer), FitConfig()).parts
-        assert len(muon.param_groups[0]["params"]) == 1
-        assert len(adam.param_groups[0]["params"]) == 1

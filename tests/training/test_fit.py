@@ -503,10 +503,11 @@ class TestRefusals:
             fit(make(), x, y, quick())
         assert "\n" not in str(caught.value)
 
-    def test_one_axis_only(self):
-        with pytest.raises(InputError) as caught:
-            fit(field(), X[:, 0], Y[:, 0], quick())
-        assert "128 and 128" in caught.value.got
+    @pytest.mark.parametrize("make", [field, plain])
+    def test_one_axis_only(self, make):
+        with pytest.raises(InputError, match="128") as caught:
+            fit(make(), X[:, 0], Y[:, 0], quick())
+        assert "x[..., None]" in caught.value.remedy
 
     def test_sizes_that_are_not_the_fields(self):
         for x, y in (

@@ -1,0 +1,99 @@
+"""Samples: their weights, and what a module may do to them."""
+
+import pytest
+import torch
+from torch import nn
+
+from coordnet import MLP, Field, FitConfig, FourierFeatures, InputError, fit, fit_linear
+from coordnet.encodings import Identity
+from coordnet.training import TensorSamples
+
+X = torch.linspace(0, 1, 12)[:, None]
+Y = torch.cat([X.square(), torch.cos(3 * X)], 1)
+ONE = torch.arange(1.0, 13.0)
+
+
+def field(layers=1):
+    encoding = FourierFeatures(1, k=2, period=2.0)
+    return Field(encoding, MLP(encoding.out_dim, 2, 8, layers, seed=0))
+
+
+def losses(weights, x=X, y=Y):
+    return fit(field(), x, y, FitConfig(steps=3, progress=False), weights=weights).losses
+
+
+class TestWeights:
+    def test_one_a_sample_or_one_a_value(self):
+        plain = losses(ONE)
+        assert losses(ONE[:, None]) == plain
+        assert losses(ONE[:, None].expand(12, 2).to(torch.int64)) == pytest.approx(plain)
+        assert losses(None) != plain
+
+    def test_they_have_the_leading_axes_of_the_samples(self):
+        x, y = X.reshape(3, 4, 1), Y.reshape(3, 4, 2)
+        for weights in (ONE.reshape(3, 4), ONE.reshape(3, 4, 1)):
+            assert losses(weights, x, y) == losses(ONE)
+        every = torch.stack([ONE, ONE.flip(0)], 1)
+        assert losses(every.reshape(3, 4, 2), x, y) == losses(every)
+
+    @pytest.mark.parametrize(
+        "shape", [(2, 12), (24,), (1, 12), (12, 3), (12, 2, 1), (11,), (3, 4), (), (0,)]
+    )
+    def test_another_shape_is_refused_and_never_reshaped(self, shape):
+        for call in (
+            lambda weights: losses(weights),
+            lambda weights: TensorSamples(X, Y, weights),
+            lambda weights: fit_linear(field(0), X, Y, weights),
+        ):
+            with pytest.raises(InputError, match="weights") as caught:
+                call(torch.ones(shape))
+            assert str(tuple(shape)) in caught.value.got
+
+    def test_a_linear_head_takes_one_a_sample(self):
+        one, other = field(0), field(0)
+        fit_linear(one, X, Y, ONE)
+        fit_linear(other, X.reshape(3, 4, 1), Y.reshape(3, 4, 2), ONE.reshape(3, 4))
+        assert torch.equal(one.network.layers[0].weight, other.network.layers[0].weight)
+        with pytest.raises(InputError, match="weights"):
+            fit_linear(field(0), X, Y, torch.ones(12, 2))
+
+    @pytest.mark.parametrize("bad", [ONE.to(torch.cfloat), ONE.numpy(), [1.0] * 12])
+    def test_what_is_no_real_tensor(self, bad):
+        with pytest.raises(InputError, match="weights"):
+            losses(bad)
+
+
+class TestModulesThatChangeTheirInput:
+    """In place: what later steps read stays as it is."""
+
+    def fitted(self, inplace, encoding, **options):
+        torch.manual_seed(0)
+        first = nn.ReLU(inplace=inplace)
+        width = 1 if encoding is None else encoding.out_dim
+        network = nn.Sequential(first, nn.Linear(width, 8), nn.Linear(8, 2))
+        module = network if encoding is None else Field(encoding, network)
+        x = 2 * X - 1
+        before = x.clone()
+        result = fit(module, x, Y, FitConfig(steps=20, progress=False, **options))
+        assert torch.equal(x, before)
+        return result
+
+    @pytest.mark.parametrize("encoding", [FourierFeatures(1, k=2, period=2.0), Identity(1), None])
+    @pytest.mark.parametrize("options", [{}, {"cache_bytes": 0}, {"batch_size": 5}])
+    def test_they_learn_the_same(self, encoding, options):
+        inplace, plain = (self.fitted(each, encoding, **options) for each in (True, False))
+        assert inplace.losses == plain.losses
+        assert inplace.rmse == plain.rmse
+
+
+def test_complex_outputs_are_refused_not_cast():
+    class Complex(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(2))
+
+        def forward(self, x):
+            return torch.complex(self.scale * x, x.expand(-1, 2))
+
+    with pytest.raises(InputError, match="real"):
+        fit(Complex(), X, Y, FitConfig(steps=1))
