@@ -179,8 +179,10 @@ class Field(ExactConstants):
 
     def encode(self, x: Tensor) -> Tensor:
         """Return the features of ``x``, in the network's dtype and on its device."""
-        features, weight = self.encoding(x), self._weight()
-        return features if weight is None else features.to(weight.device, weight.dtype)
+        weight = self._weight()
+        if weight is None:
+            return self.encoding(x)
+        return self.encoding.encode(x, weight.dtype).to(weight.device)
 
     def destandardise(self, output: Tensor) -> Tensor:
         """Return the values that belong to the network's output, in `value_dtype`."""

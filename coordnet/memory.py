@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .transforms import is_traced
+from .modes import is_traced
 
 __all__ = [
     "available_memory",

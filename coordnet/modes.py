@@ -1,4 +1,4 @@
-"""Independence of what a caller has switched on: autocast, gradients, the default device."""
+"""What PyTorch does with the code that runs (traces, transforms), and what a caller switched on."""
 
 from __future__ import annotations
 
@@ -8,13 +8,49 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 
-__all__ = ["as_tensor", "no_autocast", "own_modes", "without_inference"]
+__all__ = [
+    "as_tensor",
+    "is_forward_mode",
+    "is_traced",
+    "is_transformed",
+    "no_autocast",
+    "own_modes",
+    "without_inference",
+]
+
+
+def is_traced() -> bool:
+    """Whether operations are recorded, by torch.compile, torch.export or torch.jit.trace.
+
+    Code that is recorded must consist of ordinary operations, for batches of any size.
+    """
+    return torch.compiler.is_compiling() or torch.jit.is_tracing()  # pyright: ignore[reportPrivateImportUsage]
+
+
+def is_forward_mode() -> bool:
+    """Whether forward-mode differentiation is under way, in any level of nested transforms.
+
+    The ``jvp`` of an `autograd.Function` is not itself differentiated in forward mode: a second
+    derivative would silently be 0. The public `forward_ad.unpack_dual` sees the innermost level
+    alone, and fails below vmap; hence the private counter of levels.
+    """
+    return getattr(forward_ad, "_current_level", 0) >= 0
+
+
+def is_transformed() -> bool:
+    """Whether a transform of `torch.func` is under way; vmap among them.
+
+    PyTorch has no public word for it. Without one every call would go through an
+    `autograd.Function`, whose overhead is that of all else together for a handful of rows.
+    """
+    return getattr(torch._C, "_are_functorch_transforms_active", lambda: True)()
 
 
 def no_autocast(device: torch.device) -> contextlib.AbstractContextManager[object]:
-    """Keep float32 as it is, on devices that have an autocast (meta has none)."""
-    if torch.amp.is_autocast_available(device.type):
+    """Keep float32 and float64 as they are, where an autocast is on (meta has none)."""
+    if torch.amp.is_autocast_available(device.type) and torch.is_autocast_enabled(device.type):
         return torch.autocast(device.type, enabled=False)
     return contextlib.nullcontext()
 

@@ -16,8 +16,8 @@ SCRIPTS = PACKAGE.parent / "scripts"
 
 # a room is a module or a package right under coordnet/; each may import what its line names
 BASE = {
-    *("_lazy", "cameras", "constants", "errors", "files", "grids", "memory", "modes", "parallel"),
-    *("specs", "tensor_files"),
+    *("_lazy", "cameras", "constants", "errors", "files", "grids", "memory", "modes", "specs"),
+    "tensor_files",
 }
 TOOLS = {"datasets", "metrics", "plotting", "rendering"}
 ALLOWED = {

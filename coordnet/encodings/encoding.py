@@ -22,8 +22,8 @@ class Encoding(ExactConstants):
     are taken exactly as they are, whether or not autocast is on. The dtype of the features is
     the one that the module was last cast to, by ``.half()``, ``.bfloat16()``, ``.double()``,
     ``.to(dtype)`` or through a parent module, so that the next layer of a `torch.nn.Sequential`
-    fits; they are computed in float32 at least and rounded once. Of a module that was never cast
-    they are float64 for float64 inputs and float32 otherwise.
+    fits. Of a module that was never cast they are float64 for float64 inputs and float32
+    otherwise.
 
     Attributes:
         in_dim: number of input axes.
@@ -78,13 +78,28 @@ class Encoding(ExactConstants):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the features of ``x``, shape ``(..., in_dim)`` to ``(..., out_dim)``."""
+        return self.encode(x, self._cast)
+
+    def encode(self, x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+        """Return the features of ``x`` in a dtype, whatever the module was cast to.
+
+        They are computed in float64 where ``x`` or ``dtype`` is float64, otherwise in float32,
+        and rounded once.
+
+        Args:
+            x: shape ``(..., in_dim)``.
+            dtype: of the features; None for float64 where ``x`` is float64, and float32 elsewhere.
+
+        Returns:
+            Shape ``(..., out_dim)``.
+
+        Raises:
+            InputError: ``x`` is no real tensor, or its last axis is not ``in_dim``.
+        """
         self.check_input(x)
-        dtype = self._cast
-        if dtype is None:
-            dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
-        if dtype.itemsize < 4:
-            return self.features(x, torch.float32).to(dtype)
-        return self.features(x, dtype)
+        wide = torch.float64 if torch.float64 in (x.dtype, dtype) else torch.float32
+        features = self.features(x, wide)
+        return features if dtype is None else features.to(dtype)
 
     def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:
         """Return the features of checked coordinates, in the ``dtype`` asked for.

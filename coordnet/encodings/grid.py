@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import integer_at_least, positive_number, refuse
-from ..transforms import no_autocast
+from ..modes import no_autocast
 from .combine import Normalized
 from .defaults import SignalShape
 from .encoding import Encoding
@@ -327,11 +327,12 @@ class DenseGrid(_Grid):
 
     @classmethod
     def for_signal(cls, name: str, signal: SignalShape) -> dict[str, Any]:
-        """Return settings that suit a signal: of a picture, a vertex for each two by two pixels."""
+        """Return settings that suit a signal: of a picture, a vertex on each pixel's center."""
         settings = super().for_signal(name, signal)
         if signal.kind == "image":
-            settings["resolution"] = [max(1, round(0.5 * number)) for number in signal.samples]
-            settings["features_per_level"] = 4
+            wraps = settings["periodic"]
+            pairs = zip(signal.samples, wraps, strict=True)
+            settings["resolution"] = [number if each else number + 1 for number, each in pairs]
         return settings
 
     def spec(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from ..memory import empty
-from ..transforms import is_forward_mode, is_traced, is_transformed
+from ..modes import is_forward_mode, is_traced, is_transformed
 from .vertices import PRIMES, Layout, interpolate_plainly, unit_coordinates, wrapped
 
 __all__ = ["interpolate"]

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from ..constants import supports_float64
 from ..memory import empty
-from ..transforms import is_forward_mode, is_traced, is_transformed, no_autocast
+from ..modes import is_forward_mode, is_traced, is_transformed, no_autocast
 from .multiples import multiples
 
 __all__ = ["difference", "encode", "fold"]

@@ -57,9 +57,8 @@ class SinusoidalPositionalEncoding(nn.Module):
             Shape ``(*positions.shape, d)``; float64 for float64 positions, else float32.
         """
         _check_tensor(positions)
-        # past the dtype that a cast has set: the sum with the tokens is rounded once, not twice
-        dtype = torch.float64 if positions.dtype == torch.float64 else torch.float32
-        return self.features.features(positions[..., None], dtype)
+        # whatever the module was cast to: the sum with the tokens is rounded once, not twice
+        return self.features.encode(positions[..., None])
 
     def table(self, n: int, start: int = 0) -> Tensor:
         """Return pe(start), pe(start + 1), …, pe(start + n - 1), shape ``(n, d)``, float32.

@@ -112,12 +112,7 @@ def _of_encoding(
     if encoding == "hashgrid":
         return _grid(size, repeats, seconds)
     if encoding == "densegrid":
-        finest = _levels(size, repeats)
-        settings = {
-            "resolution": [round(cells) for cells in finest["max_resolution"]],
-            "features_per_level": min(2, size[2]),
-            "periodic": finest["periodic"],
-        }
+        settings = {**_ladder(encoding, size, repeats), "features_per_level": min(2, size[2])}
         return Recipe(encoding, settings, 64, 2, 1000, _GRID_CONFIG, between=_BETWEEN)
     return Recipe(encoding, _ladder(encoding, size, repeats), config=_network_config(seconds))
 

@@ -179,7 +179,8 @@ def test_gradients_come_in_the_dtype_and_shape_of_the_input(encoding, x):
 def test_state_dict_round_trip(encoding, x, same_bits):
     fresh = build_encoding(encoding.spec())
     for buffer in fresh.buffers():
-        buffer.fill_(0.5)
+        if buffer.is_floating_point():
+            buffer.fill_(0.5)
     fresh.load_state_dict(encoding.state_dict(), strict=True)
     assert same_bits(fresh(x), encoding(x))
 
@@ -200,9 +201,10 @@ def test_constants_are_buffers_in_float64(encoding):
         assert parameter.requires_grad, name
         assert name in encoding.state_dict()
     for name, buffer in encoding.named_buffers():
-        assert buffer.dtype == torch.float64, name
+        exact = buffer.dtype == torch.float64  # whole numbers follow from the settings
+        assert exact or buffer.dtype == torch.int32, name
         assert not buffer.requires_grad, name
-        assert name in encoding.state_dict()
+        assert (name in encoding.state_dict()) == exact
 
 
 @once
@@ -262,21 +264,22 @@ def test_what_is_not_a_tensor_of_real_numbers_is_refused(encoding):
     [("bfloat16",), ("half",), ("float",), ("double",), ("bfloat16", "float"), ("half", "double")],
     ids="-".join,
 )
-def test_casts_of_the_module_change_no_bit(encoding, x, same_bits, casts):
+def test_casts_of_the_module_set_the_dtype_and_nothing_else(encoding, x, same_bits, casts):
+    dtype = getattr(torch.empty(0), casts[-1])().dtype
     same = rounded(encoding, *casts)
-    features, wide = same(x), same(x.double())
     for cast in casts:
         encoding = getattr(encoding, cast)()
-    assert same_bits(encoding(x), features)
-    assert same_bits(encoding(x.double()), wide)
+    for batch in (x, x.double()):
+        assert same_bits(encoding(batch), same.encode(batch, dtype))
 
 
-def test_casts_through_a_parent_module_change_no_bit(encoding, x, same_bits):
-    features = rounded(encoding, "bfloat16")(x)
-    parent = torch.nn.Sequential(encoding, torch.nn.Linear(encoding.out_dim, 1))
-    parent.to(device="cpu", dtype=torch.bfloat16)
-    assert parent[1].weight.dtype == torch.bfloat16
-    assert same_bits(parent[0](x), features)
+@once
+def test_casts_of_a_parent_fit_the_next_layer(encoding, x):
+    for cast in ("half", "bfloat16", "double"):
+        parent = torch.nn.Sequential(encoding, torch.nn.Linear(encoding.out_dim, 1))
+        values = getattr(parent, cast)()(x)
+        assert values.dtype == parent[1].weight.dtype
+        assert values.isfinite().all()
 
 
 @once
@@ -427,7 +430,7 @@ def test_constants_stay_on_the_cpu_where_the_device_has_no_float64(make, monkeyp
     for encoding in (built, moved):
         for buffer in encoding.buffers():
             assert buffer.device.type == "cpu"
-            assert buffer.dtype == torch.float64
+            assert buffer.dtype in (torch.float64, torch.int32)
 
 
 @made_once

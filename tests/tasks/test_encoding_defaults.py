@@ -14,7 +14,7 @@ from coordnet.tasks.fit import task_for
 # a picture of 24 x 40 pixels, 1500 samples of a sound at 8 kHz, 96 hours in a table
 EXPECTED = {
     "picture": {
-        "densegrid": {"features_per_level": 4, "periodic": [False, False], "resolution": [12, 20]},
+        "densegrid": {"features_per_level": 2, "periodic": [False, False], "resolution": [25, 41]},
         "gaussian": {"k": 256, "period": None, "sigma": 30.0},
         "geometric": {"C": 10000.0, "k": 64, "scale": [24.0, 40.0]},
         "harmonic": {"k": 64, "period": 2.0},
@@ -22,14 +22,14 @@ EXPECTED = {
         "octave": {"k": 5, "period": 2.0},
     },
     "tile": {
-        "densegrid": {"features_per_level": 4, "periodic": [True, True], "resolution": [12, 20]},
+        "densegrid": {"features_per_level": 2, "periodic": [True, True], "resolution": [24, 40]},
         "gaussian": {"k": 256, "period": 1.0, "sigma": 30.0},
         "harmonic": {"k": 64, "period": 1.0},
         "lattice": {"k": 12, "period": 1.0},
         "octave": {"k": 5, "period": 1.0},
     },
     "wrap": {
-        "densegrid": {"features_per_level": 4, "periodic": [True, False], "resolution": [12, 20]},
+        "densegrid": {"features_per_level": 2, "periodic": [True, False], "resolution": [24, 41]},
         "gaussian": {"k": 256, "period": [1.0, 2.0], "sigma": 30.0},
         "harmonic": {"k": 64, "period": [1.0, 2.0]},
         "lattice": {"k": 12, "period": [1.0, 2.0]},
