@@ -12,6 +12,7 @@ from torch.autograd import forward_ad
 
 __all__ = [
     "as_tensor",
+    "is_batched",
     "is_forward_mode",
     "is_traced",
     "is_transformed",
@@ -46,6 +47,16 @@ def is_transformed() -> bool:
     `autograd.Function`, whose overhead is that of all else together for a handful of rows.
     """
     return getattr(torch._C, "_are_functorch_transforms_active", lambda: True)()
+
+
+def is_batched(tensor: Tensor) -> bool:
+    """Whether a tensor stands for a batch of them, in `torch.autograd.grad(is_grads_batched=True)`.
+
+    That is another vmap than `torch.func`'s: it knows no rules of an `autograd.Function`, and few
+    operations in place.
+    """
+    functorch = getattr(torch._C, "_functorch", None)
+    return getattr(functorch, "is_legacy_batchedtensor", lambda tensor: False)(tensor)
 
 
 def no_autocast(device: torch.device) -> contextlib.AbstractContextManager[object]:

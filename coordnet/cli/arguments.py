@@ -90,16 +90,15 @@ def _add_views(render: argparse.ArgumentParser) -> None:
 def _add_export(commands: argparse._SubParsersAction[Parser]) -> None:
     export = commands.add_parser(
         "export",
-        help="write a scene's surface as a mesh",
-        description="Write the surface of a fitted scene as a mesh with colours (binary PLY), by "
-        "marching cubes.",
+        help="write a scene's surface as a mesh, or a field as an ONNX model",
+        description="Write the surface of a fitted scene as a mesh with colors (binary PLY), by "
+        "marching cubes; or the fitted field of a picture, a table or a sound as an ONNX model.",
     )
     export.add_argument("run", type=Path, help="run folder, or its model.safetensors")
-    export.add_argument("output", type=Path, help="file to write (.ply)")
+    export.add_argument("output", type=Path, help="file to write (.ply or .onnx)")
     export.add_argument(
         "--resolution",
         type=whole(1),
-        default=256,
         help="cells along the longest side of the scene's box (default: 256)",
     )
     export.add_argument(

@@ -26,15 +26,21 @@ def own_process() -> Iterator[None]:
 
     silent = logging.NullHandler()
     loggers = [logging.getLogger(name) for name in ("PIL", "tifffile")]
+    exporter = logging.getLogger("torch.onnx")  # it misses packages that nobody needs
+    level = exporter.level
+    exporter.setLevel(logging.ERROR)
     limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
     for logger in loggers:
         logger.addHandler(silent)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = show
+            # of libraries, to their programmers
+            warnings.simplefilter("ignore", FutureWarning)
             yield
     finally:
         Image.MAX_IMAGE_PIXELS = limit
+        exporter.setLevel(level)
         for logger in loggers:
             logger.removeHandler(silent)
 

@@ -119,7 +119,7 @@ class FourierFeatures(Encoding):
         """Build the Transformer's ladder for real x: sin and cos of pos / C^(2i/d), d = 2k.
 
         Wavelengths grow geometrically from 2π to 2π C^((d-2)/d) positions, where pos = scale·x:
-        over coordinates in [0, 1] with scale 1 most features are constant. In a `Field` a
+        over coordinates in [0, 1] with scale 1 nearly half of the features are constant. In a `Field` a
         `UserWarning` says so.
 
         Args:
@@ -323,12 +323,12 @@ class FourierFeatures(Encoding):
         return self
 
     def _warn_of_constants(self, extent: Tensor) -> None:
-        """Warn where over the domain most features of an axis change by less than 1e-3."""
+        """Warn where over the domain two fifths of an axis's features change by less than 1e-3."""
         for axis, cycles in enumerate(self.cycles.cpu()):
             # sin changes by about the angle, cos by half its square
             angle = cycles * math.tau * extent[axis]
             constant = int((angle < 1e-3).sum() + (angle.square() / 2 < 1e-3).sum())
-            if extent[axis] > 0 and constant > len(cycles):
+            if extent[axis] > 0 and 5 * constant > 4 * len(cycles):
                 warnings.warn(
                     f"{constant} of {2 * len(cycles)} geometric features are constant over an "
                     f"extent of {float(extent[axis]):g}: pass scale=, the positions per unit of x",

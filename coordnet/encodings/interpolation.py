@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from ..memory import empty
-from ..modes import is_forward_mode, is_traced, is_transformed
+from ..modes import is_batched, is_forward_mode, is_traced, is_transformed
 from .vertices import PRIMES, Layout, interpolate_plainly, unit_coordinates, wrapped
 
 __all__ = ["interpolate"]
@@ -237,6 +237,8 @@ class _Gather(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        if is_batched(grads[0]):
+            return _scatter_plainly(grads[0], ctx.lookup, ctx.number), None
         return _Scatter.apply(grads[0], ctx.lookup, ctx.number), None  # type: ignore[return-value]
 
 
@@ -281,3 +283,13 @@ class _Scatter(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
         return _Gather.apply(grads[0], ctx.lookup), None, None  # type: ignore[return-value]
+
+
+def _scatter_plainly(features: Tensor, lookup: _Lookup, number: int) -> Tensor:
+    """Return Aᵀ · features in ordinary operations: what PyTorch makes of A, at any tables."""
+    size = (number, features.shape[-1] // lookup.levels)
+    with torch.enable_grad():
+        tables = torch.zeros(size, dtype=lookup.dtype, device=lookup.x.device, requires_grad=True)
+        values = interpolate_plainly(lookup.x, tables, lookup.layout, lookup.smooth)
+    (total,) = torch.autograd.grad(values, tables, features, create_graph=torch.is_grad_enabled())
+    return total

@@ -114,10 +114,10 @@ def _angular(cycles: Tensor, period: Tensor | None, dtype: torch.dtype) -> Tenso
 
 
 class _SinCos(torch.autograd.Function):
-    """Features whose derivatives are made of the features themselves.
+    """Features whose derivatives are made of the features: d sin = ω cos, d cos = -ω sin.
 
-    d sin = ω cos, d cos = -ω sin: the backward reads the saved output, which is itself part of
-    the graph, so that it can be differentiated again, as often as one likes.
+    A first derivative reads the output. Where it is to be differentiated again the features are
+    encoded again, as a part of its graph, which goes on as often as one likes.
     """
 
     @staticmethod
@@ -138,14 +138,20 @@ class _SinCos(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        x, cycles, period, _, _ = inputs
-        ctx.x_dtype = x.dtype
-        ctx.save_for_backward(output, cycles, period)
+        x, cycles, period, ctx.harmonics, ctx.dtype = inputs
+        ctx.save_for_backward(x, cycles, period)
+        # an alias, which shares the count of changes in place
+        ctx.features = output.detach()
+        ctx.version = 0 if output.is_inference() else output._version
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        out, cycles, period = ctx.saved_tensors
+        x, cycles, period = ctx.saved_tensors
         (grad,) = grads
+        out = ctx.features
+        if torch.is_grad_enabled() or out._version != ctx.version:
+            # with a graph of their own, or since a next layer has changed them in place
+            out = _SinCos.apply(x, cycles, period, ctx.harmonics, ctx.dtype)
         with no_autocast(grad.device):
             grad_sin, grad_cos = _pairs(grad)
             sin, cos = _pairs(out)
@@ -156,7 +162,7 @@ class _SinCos(torch.autograd.Function):
             else:  # sums, not a matrix product, which TF32 would round to 10 bits
                 axes = omega[0].unbind(-1)
                 grad_x = torch.stack([(slope * axis).sum(-1) for axis in axes], -1)
-        return grad_x.to(ctx.x_dtype), None, None, None, None
+        return grad_x.to(x.dtype), None, None, None, None
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Tensor, int]:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ..constants import supports_float64
 from ..errors import integer_at_least, refuse
+from ..modes import is_traced
 from .encoding import Encoding
 
 __all__ = ["SphericalHarmonics"]
@@ -82,10 +83,10 @@ class SphericalHarmonics(Encoding):
         home = x.device if supports_float64(x.device) else torch.device("cpu")
         flat = x.reshape(-1, 3).to(home)
         # in blocks that the cache holds until their features are side by side
-        rows = _CPU_ROWS if home.type == "cpu" else max(1, len(flat))
+        whole = is_traced() or home.type != "cpu"
         blocks = [
             torch.stack(_harmonics(block.to(torch.float64), self.degree), -1).to(dtype)
-            for block in flat.split(rows)
+            for block in ([flat] if whole else flat.split(_CPU_ROWS))
         ]
         features = blocks[0] if len(blocks) == 1 else torch.cat(blocks)
         return features.to(x.device).reshape(*x.shape[:-1], self.out_dim)

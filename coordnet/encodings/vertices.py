@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..errors import refuse
 from .phase import fold
 
 __all__ = ["PRIMES", "Layout", "interpolate_plainly", "unit_coordinates", "wrapped"]
@@ -68,18 +69,9 @@ def interpolate_plainly(x: Tensor, tables: Tensor, layout: Layout, smooth: bool)
     if smooth:
         fraction = fraction * fraction * (3 - 2 * fraction)
     fraction = fraction.to(tables.dtype)
-    low, high = (each.long() for each in wrapped(cell.int(), layout))
-    dense = [layout.offsets[: layout.dense]]
-    hashed = [torch.zeros_like(low[0, layout.dense :])]
-    for axis in range(len(u)):
-        ends = (low[axis], high[axis])
-        steps = [end[: layout.dense] * layout.strides[axis] for end in ends]
-        dense = [row + step for step in steps for row in dense]
-        mixed = [end[layout.dense :] * PRIMES[axis] for end in ends]
-        hashed = [row ^ mix for mix in mixed for row in hashed]
+    ends = tuple(each.long() for each in wrapped(cell.int(), layout))
     found = []
-    for first, second in zip(dense, hashed, strict=True):
-        rows = torch.cat([first, (second & layout.mask) + layout.offsets[layout.dense :]])
+    for rows in _corner_rows(ends, layout):
         # not tables[rows], whose backward adds up in an order of its threads' own
         values = tables.index_select(0, rows.reshape(-1))
         found.append(values.reshape(*rows.shape, tables.shape[1]))  # (L, N, F)
@@ -87,3 +79,33 @@ def interpolate_plainly(x: Tensor, tables: Tensor, layout: Layout, smooth: bool)
         pairs = zip(found[: 2**axis], found[2**axis :], strict=True)
         found = [torch.lerp(low, high, fraction[axis][..., None]) for low, high in pairs]
     return found[0].movedim(0, 1).flatten(1)
+
+
+def _corner_rows(ends: tuple[Tensor, ...], layout: Layout) -> list[Tensor]:
+    """Return the rows (L, N) of every corner; bit i of its number is axis i.
+
+    Args:
+        ends: vertices (d, L, N) below and above, int64.
+        layout: the levels.
+    """
+    axes, levels = len(ends[0]), ends[0].shape[1]
+    dense = [layout.offsets[: layout.dense]]
+    hashed: list[Tensor | int] = [0]
+    for axis in range(axes):
+        both = [end[axis] for end in ends]
+        steps = [end[: layout.dense] * layout.strides[axis] for end in both]
+        dense = [row + step for step in steps for row in dense]
+        if layout.dense < levels:
+            mixed = [end[layout.dense :] * PRIMES[axis] for end in both]
+            hashed = [mix ^ row for mix in mixed for row in hashed]
+    if layout.dense == levels:
+        return dense
+    if torch.jit.is_tracing() and torch.onnx.is_in_onnx_export():  # pyright: ignore[reportPrivateImportUsage]
+        refuse(
+            "PyTorch's older ONNX exporter has no exclusive or, which hashed levels need",
+            "torch.onnx.export with dynamo=False",
+            "Pass dynamo=True, or a larger log2_hashmap_size: dense levels are exported.",
+        )
+    offsets = layout.offsets[layout.dense :]
+    pairs = zip(dense, hashed, strict=True)
+    return [torch.cat([first, (second & layout.mask) + offsets]) for first, second in pairs]

@@ -218,6 +218,7 @@ class TestExport:
             (["m.obj"], [".ply", "m.obj"]),
             (["no/m.ply"], ["folder must exist"]),
             ([], ["output"]),
+            (["m.onnx"], ["pictures, tables and sounds", "scene"]),
         ],
     )
     def test_what_is_refused(self, refused, scene, arguments, words):
