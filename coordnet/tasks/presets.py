@@ -14,8 +14,8 @@ __all__ = ["AUDIO_PRESETS", "PRESETS", "SCENE_PRESETS", "SCENE_SPACES", "Recipe"
 
 # name → what it is for, as the command line says it
 PRESETS = {
-    "fast": "the most dB a second: a grid with about a vertex for each pixel",
-    "quality": "smooth between the pixels, for enlarging: Gaussian features and a wide network",
+    "fast": "the most dB a second: a grid with a vertex on each pixel, bicubic in between",
+    "quality": "smooth everywhere, with fewer parameters: Gaussian features and a wide network",
     "small": "a few per cent of the parameters: Gaussian features and a narrow network",
 }
 
@@ -177,7 +177,7 @@ def _grid(size: tuple[int, int, int], repeats: tuple[bool, bool], seconds: float
         layers=2,
         steps=2000 if large else 1000,
         config=config,
-        note="Between the pixels it follows bicubic interpolation.",
+        note="Enlarged, it looks like bicubic interpolation." if not large else "",
         between=_BETWEEN,
     )
 
