@@ -3,6 +3,7 @@
 import copy
 import functools
 import json
+import math
 import pickle
 
 import pytest
@@ -70,6 +71,9 @@ FACTORIES = {
             [FourierFeatures(1, k=2, period=24.0), Identity(d)], axes=[[d - 1], list(range(d))]
         ),
         lambda d: Concat([Identity(d), hash_grid(d)]),
+        lambda d: Concat(
+            [FourierFeatures(d, k=2, period=24.0), FourierFeatures(d, k=1, period=[24.0, 7.0][:d])]
+        ),
     ],
     "damped": [
         lambda d: Damped(FourierFeatures(d, k=3, period=[24.0, 0.3][:d])),
@@ -77,7 +81,9 @@ FACTORIES = {
         lambda d: Damped(FourierFeatures.gaussian(d, k=7, sigma=2.0, seed=3), 0.5),
     ],
     "normalized": [
-        lambda d: Normalized(FourierFeatures.gaussian(d, k=3), [-2.0] * d, [5.0] * d),
+        lambda d: Normalized(
+            FourierFeatures.gaussian(d, k=3, period=[0.5, 0.25][:d]), [-2.0] * d, [5.0] * d
+        ),
         lambda d: Normalized(Normalized(Identity(d), [0.0] * d, [2.0] * d), [-1.0] * d, [1.0] * d),
         lambda d: Normalized(hash_grid(d), [-3.0] * d, [3.0] * d),
     ],
@@ -220,6 +226,35 @@ def test_sizes(encoding):
     assert type(encoding.in_dim) is int
     assert isinstance(encoding, Encoding)
     assert len(encoding.periods) == encoding.in_dim
+
+
+def test_periods_are_those_of_the_features(encoding, uniform):
+    x = uniform((20, encoding.in_dim), -1.0, 1.0)
+    features = encoding(x)
+    if torch.equal(features, features[:1].expand_as(features)):
+        return  # spherical harmonics of degree 0: a constant
+    for axis, period in enumerate(encoding.periods):
+        for shift in (1.0, 2.0, 7.0, math.tau) if period is None else (period, -3 * period):
+            moved = x.clone()
+            moved[:, axis] += shift
+            change = (encoding(moved) - features).abs().max()
+            assert change > 1e-3 if period is None else change < 1e-9, (axis, period, shift)
+
+
+def test_combinations_are_made_of_their_parts(uniform, same_bits):
+    x = uniform((6, 3), -3.0, 3.0)
+    parts = [Identity(2), FourierFeatures(2, k=3), hash_grid(1)]
+    columns = [[2, 0], [0, 1], [1]]
+    separate = [part(x[:, chosen]) for part, chosen in zip(parts, columns, strict=True)]
+    assert same_bits(Concat(parts, columns)(x), torch.cat(separate, -1))
+    side_by_side = Concat([Identity(3), parts[1]], [[0, 1, 2], [1, 2]])(x)
+    assert same_bits(side_by_side, torch.cat([x, parts[1](x[:, 1:])], -1))
+    lower, upper = torch.tensor([[-3.0, 1.0], [-1.0, 5.0]]).double()
+    unit = (x[:, :2] - lower) / (upper - lower)
+    assert same_bits(Normalized(parts[1], lower, upper)(x[:, :2]), parts[1](unit))
+    harmonic = torch.tensor([1.0, 1.0, 2.0, 2.0, 3.0, 3.0]).double().repeat(2)
+    damped = Damped(parts[1], 2.0)(x[:, :2])
+    torch.testing.assert_close(damped, parts[1](x[:, :2]) / harmonic**2, rtol=1e-15, atol=0)
 
 
 def test_repr_shows_the_sizes(encoding):
