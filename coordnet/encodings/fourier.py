@@ -119,8 +119,8 @@ class FourierFeatures(Encoding):
         """Build the Transformer's ladder for real x: sin and cos of pos / C^(2i/d), d = 2k.
 
         Wavelengths grow geometrically from 2π to 2π C^((d-2)/d) positions, where pos = scale·x:
-        over coordinates in [0, 1] with scale 1 nearly half of the features are constant. In a `Field` a
-        `UserWarning` says so.
+        over coordinates in [0, 1] with scale 1 nearly half of the features are constant. In a
+        `Field` a `UserWarning` says so.
 
         Args:
             in_dim: number of input axes.
