@@ -22,6 +22,9 @@ __all__ = [
 ]
 
 
+_AUTOCAST = ("cpu", "cuda", "mps", "xpu")
+
+
 def is_traced() -> bool:
     """Whether operations are recorded, by torch.compile, torch.export or torch.jit.trace.
 
@@ -61,7 +64,7 @@ def is_batched(tensor: Tensor) -> bool:
 
 def no_autocast(device: torch.device) -> contextlib.AbstractContextManager[object]:
     """Keep float32 and float64 as they are, where an autocast is on (meta has none)."""
-    if torch.amp.is_autocast_available(device.type) and torch.is_autocast_enabled(device.type):
+    if device.type in _AUTOCAST and torch.is_autocast_enabled(device.type):
         return torch.autocast(device.type, enabled=False)
     return contextlib.nullcontext()
 
