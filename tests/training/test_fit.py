@@ -310,6 +310,21 @@ class TestBudgets:
         assert result.steps < 1500
         assert result.steps % result.config.log_every == 0
 
+    def test_a_psnr_counts_as_it_is_measured_at_the_end(self):
+        """The batches of a module that is worse outside of training promise too much."""
+
+        class Worse(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = nn.Linear(1, 1)
+
+            def forward(self, x):
+                return self.inner(x) + (0.0 if self.training else 0.5)
+
+        result = fit(Worse(), X, X, quick(200, target_psnr=20.0, learning_rate=0.05))
+        assert result.history[-1].psnr > 20
+        assert (result.steps, result.stop_reason) == (200, "steps")
+
     def test_a_psnr_out_of_reach(self):
         result = fit(field(), X, Y, quick(30, target_psnr=300.0))
         assert (result.steps, result.stop_reason) == (30, "steps")
