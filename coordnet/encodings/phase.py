@@ -91,10 +91,9 @@ def _forward_mode() -> bool:
 
 
 def no_autocast(device: torch.device) -> AbstractContextManager[Any]:
-    """Keep float32 and float64 as they are, on devices that have an autocast (meta has none)."""
-    if torch.amp.is_autocast_available(device.type):
-        return torch.autocast(device.type, enabled=False)
-    return nullcontext()
+    """Keep float32 and float64 as they are; the meta device has no autocast."""
+    # not `is_autocast_available`, which the compiler of PyTorch 2.10 and 2.11 cannot trace
+    return nullcontext() if device.type == "meta" else torch.autocast(device.type, enabled=False)
 
 
 def _angular(cycles: Tensor, period: Tensor | None, dtype: torch.dtype) -> Tensor:
