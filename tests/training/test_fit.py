@@ -1,6 +1,7 @@
 """The fit loop: what it leaves alone, when it stops, what it refuses, that it learns."""
 
 import copy
+import itertools
 import math
 import os
 import subprocess
@@ -166,6 +167,18 @@ class TestModules:
         fit(module, X, Y, quick())
         assert not any(part.training for part in module.modules())
 
+    def test_steps_are_taken_in_training_and_measured_outside_of_it(self):
+        class Recorder(nn.Linear):
+            modes = ()
+
+            def forward(self, x):
+                self.modes += (self.training,)
+                return super().forward(x)
+
+        module = Recorder(1, 1).eval()
+        fit(module, X, Y, quick(3))
+        assert module.modes == (True, True, True, False)
+
     def test_several_values(self):
         y = torch.cat([Y, torch.cos(2 * math.pi * X), 100 * Y], 1)
         module = field(3)
@@ -298,6 +311,13 @@ class TestBudgets:
         assert result.seconds >= 0.2
         assert result.steps == len(result.losses) > 1
 
+    def test_seconds_of_a_clock_that_stands_still_between_questions(self, monkeypatch):
+        ticks = itertools.count()
+        monkeypatch.setattr("time.perf_counter", lambda: next(ticks) / 64)
+        result = fit(field(), X, Y, quick(None, seconds=4.0))
+        assert result.stop_reason == "seconds"
+        assert 4.0 <= result.history[-1].seconds < 4.25
+
     def test_the_nearer_of_two(self):
         result = fit(field(), X, Y, quick(5, seconds=1000.0))
         assert (result.steps, result.stop_reason) == (5, "steps")
@@ -309,6 +329,21 @@ class TestBudgets:
         assert result.psnr >= 25.0
         assert result.steps < 1500
         assert result.steps % result.config.log_every == 0
+
+    def test_a_psnr_counts_as_it_is_measured_at_the_end(self):
+        """The batches of a module that is worse outside of training promise too much."""
+
+        class Worse(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = nn.Linear(1, 1)
+
+            def forward(self, x):
+                return self.inner(x) + (0.0 if self.training else 0.5)
+
+        result = fit(Worse(), X, X, quick(200, target_psnr=20.0, learning_rate=0.05))
+        assert result.history[-1].psnr > 20
+        assert (result.steps, result.stop_reason) == (200, "steps")
 
     def test_a_psnr_out_of_reach(self):
         result = fit(field(), X, Y, quick(30, target_psnr=300.0))
