@@ -1,4 +1,4 @@
-"""The README's examples run, and what it names exists."""
+"""The examples of README and docs run, and what they name exists."""
 
 import re
 import shlex
@@ -9,9 +9,11 @@ import pytest
 from coordnet.cli.arguments import parser
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-COMMANDS = re.findall(r"^(?:.*&& )?(coordnet .*)$", README, re.MULTILINE)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
+README, ALL = TEXTS[PAGES[0]], "\n".join(TEXTS.values())
+EXAMPLES = re.findall(r"```python\n(.*?)```", ALL, re.DOTALL)
+COMMANDS = re.findall(r"^(?:.*&& )?(coordnet .*)$", ALL, re.MULTILINE)
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
@@ -27,9 +29,16 @@ def test_commands_parse(command):
 
 
 def test_files_exist():
-    named = re.findall(r"(?:data|scripts|coordnet|tests)/[\w/.-]+\.\w+", README)
+    named = re.findall(r"(?:data|docs|scripts|coordnet|tests)/[\w/.-]+\.\w+", ALL)
     assert named
     assert [name for name in named if not (ROOT / name).exists()] == []
+    for page, text in TEXTS.items():
+        links = re.findall(r"\]\(([\w./-]+)\)", text)
+        assert [link for link in links if not (page.parent / link).exists()] == [], page
+
+
+def test_the_front_page_is_one_page():
+    assert len(README.splitlines()) <= 200
 
 
 def test_the_number_of_examples_and_commands():
