@@ -65,12 +65,15 @@ class PixelSamples(StoredSamples):
         super().__init__(pixels.reshape(-1, channels), peak)
         self.x, self.y = cell_centres(self.width), cell_centres(self.height)
         self.between, self.periodic, self.seed = between, tuple(periodic), seed
-        self._step, self._generator = -1, torch.Generator()
+        self._step, self._generator = -1, torch.Generator("cpu")
+        self._keys = torch.tensor(_KEYS, device="cpu")
+        self._size = torch.tensor([self.width, self.height], device="cpu")
 
     def to(self, device: torch.device) -> PixelSamples:
         """Move the pixels, in their own dtype."""
         moved = super().to(device)
         moved.x, moved.y = self.x.to(device), self.y.to(device)
+        moved._keys, moved._size = self._keys.to(device), self._size.to(device)
         return moved
 
     def coordinates(self, index: Tensor) -> Tensor:
@@ -99,8 +102,8 @@ class PixelSamples(StoredSamples):
             # an odd factor: other low bits, which the generator goes by, for every step
             self._generator.manual_seed((self.seed + step * 0x9E3779B97F4A7C15) % (1 << 64))
         home = {"generator": self._generator, "device": "cpu"}
-        rows = torch.randperm(len(x), **home)[:number].to(x.device)
-        points = torch.rand(number, 2, **home).to(x.device)
+        rows = torch.randperm(len(x), **home)[:number].to(x.device, non_blocking=True)
+        points = torch.rand(number, 2, **home).to(x.device, non_blocking=True)
         x[rows], y[rows] = points, self.interpolate(points)
         return x, y
 
@@ -116,11 +119,10 @@ class PixelSamples(StoredSamples):
         Returns:
             Values ``(n, C)``, 1.0 being the peak; they may overshoot.
         """
-        size = torch.tensor([self.width, self.height], device=points.device)
-        position = points * size - 0.5
+        position = points * self._size - 0.5
         first = position.floor()
         t = (position - first)[..., None]
-        constant, linear, square, cube = torch.tensor(_KEYS, device=t.device)
+        constant, linear, square, cube = self._keys
         across, down = (((cube * t + square) * t + linear) * t + constant).unbind(1)
         taps = first.long()[..., None] + torch.arange(-1, 3, device=t.device)
         columns, rows = (
