@@ -81,6 +81,23 @@ def test_grids_hurry_where_seconds_are_few(encoding):
     assert rates == [0.02, 0.02, 0.01, 0.01]
 
 
+@pytest.mark.parametrize(
+    ("fast", "seconds", "optimizer"),
+    [(True, 6, "adam"), (True, 6.1, "muon"), (False, 20, "adam"), (False, 21, "muon")],
+)
+def test_a_wide_network_takes_adam_where_there_is_time_for_few_steps(
+    fast, seconds, optimizer, monkeypatch
+):
+    monkeypatch.setattr("coordnet.training.runtime.fast_bf16", lambda device: fast)
+    for preset, encoding in (("quality", None), (None, "gaussian")):
+        made = recipe(preset, encoding, (512, 512, 3), (False, False), seconds)
+        assert cn.FitConfig(**made.config).optimizer == optimizer
+    unlimited = recipe("quality", None, (512, 512, 3), (False, False))
+    narrow = recipe("small", None, (512, 512, 3), (False, False), seconds)
+    assert cn.FitConfig(**unlimited.config).optimizer == "muon"
+    assert cn.FitConfig(**narrow.config).optimizer == "muon"
+
+
 @pytest.mark.parametrize("preset", [None, *PRESETS])
 def test_every_preset_fits(preset, run, picture, pixels):
     picture("p.png", pixels(9, 14, 3))
