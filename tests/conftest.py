@@ -47,3 +47,9 @@ def _our_own_deprecated_calls_are_errors(monkeypatch):
         show(message, category, filename, *rest)
 
     monkeypatch.setattr(warnings, "showwarning", raise_ours)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache_of_compiled_kernels(tmp_path_factory):
+    """PyTorch's cache of a machine mixes kernels of instruction sets: they corrupt memory."""
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(tmp_path_factory.mktemp("inductor"))
