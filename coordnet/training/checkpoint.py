@@ -162,8 +162,10 @@ class Keeper:
 
 
 def module_tensors(module: nn.Module) -> dict[str, Tensor]:
-    """Return every tensor that training may change, by name: parameters and all buffers."""
-    named = [*module.named_parameters(), *module.named_buffers()]
+    """Return every tensor that training may change, by name: parameters and saved buffers."""
+    saved = module.state_dict(keep_vars=True).keys()
+    buffers = [(name, buffer) for name, buffer in module.named_buffers() if name in saved]
+    named = [*module.named_parameters(), *buffers]
     return {name.replace("_orig_mod.", ""): tensor for name, tensor in named}
 
 

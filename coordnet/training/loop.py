@@ -14,7 +14,7 @@ from torch import Tensor
 from ..metrics import psnr_from_mse
 from .average import Average
 from .blocks import in_blocks, ran_out_of_memory
-from .checkpoint import Keeper
+from .checkpoint import Keeper, module_tensors
 from .config import FitConfig
 from .objective import Objective
 from .optimizers import Optimizer, schedule
@@ -223,7 +223,7 @@ class Loop:
 
     def state(self) -> list[Tensor]:
         """Return the tensors that training may change."""
-        return [*self.module.parameters(), *self.module.buffers()]
+        return list(module_tensors(self.module).values())
 
     def restore(self) -> None:
         """Go back to the last good state."""
