@@ -92,7 +92,9 @@ def test_a_disk_that_is_full_at_a_checkpoint_does_not_end_the_fit(run, disk, at_
     steps = []
     at_step(12, fill)
     at_step(21, lambda: steps.append(step_of(CHECKPOINT)))
-    found = run(*FIT, "--steps", "30", "--checkpoint-every", "5")
+    # a checkpoint several times as large as the pictures
+    wide = ("--hidden-dim", "64", "--layers", "3")
+    found = run(*FIT, *wide, "--steps", "30", "--checkpoint-every", "5")
     assert (found.status, found.err) == (0, "")
     assert steps == [10]
     filler.unlink()
