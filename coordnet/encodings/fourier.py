@@ -338,7 +338,9 @@ class FourierFeatures(Encoding):
 
     def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:
         """Return the features of checked coordinates in ``dtype``."""
-        features = encode(x, self.cycles, self.period, dtype, self._harmonics)
+        constants = self._buffers  # attributes of a module are looked up slowly
+        cycles: Any = constants["cycles"]
+        features = encode(x, cycles, constants.get("period"), dtype, self._harmonics)
         if self.include_input:
             features = torch.cat([x.to(features.dtype), features], -1)
         return features
