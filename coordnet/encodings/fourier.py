@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from torch import Tensor
 from ..errors import boolean, integer_at_least, positive_number, refuse
 from . import frequencies as ladders
 from .defaults import SignalShape, ladder_settings
+from .degenerate import warn_of_constants, warn_of_repeats
 from .encoding import Encoding
 from .phase import encode
 
@@ -190,7 +190,7 @@ class FourierFeatures(Encoding):
         }
         self._set("gaussian", cycles[None], each, include_input, **settings)
         if each is not None:
-            _warn_of_repeats(cycles)
+            warn_of_repeats(cycles)
         return self
 
     @classmethod
@@ -313,7 +313,7 @@ class FourierFeatures(Encoding):
         from .combine import Concat, Identity, Normalized
 
         if self.ladder == "geometric":
-            self._warn_of_constants((upper - lower).cpu())
+            warn_of_constants(self.cycles, upper - lower)
         own_unit = self.ladder != "gaussian" or self.period is not None
         if not own_unit:
             return Normalized(self, lower, upper)
@@ -321,20 +321,6 @@ class FourierFeatures(Encoding):
             bare = _without_input(self)
             return Concat([Normalized(Identity(self.in_dim), lower, upper), bare])
         return self
-
-    def _warn_of_constants(self, extent: Tensor) -> None:
-        """Warn where over the domain two fifths of an axis's features change by less than 1e-3."""
-        for axis, cycles in enumerate(self.cycles.cpu()):
-            # sin changes by about the angle, cos by half its square
-            angle = cycles * math.tau * extent[axis]
-            constant = int((angle < 1e-3).sum() + (angle.square() / 2 < 1e-3).sum())
-            if extent[axis] > 0 and 5 * constant > 4 * len(cycles):
-                warnings.warn(
-                    f"{constant} of {2 * len(cycles)} geometric features are constant over an "
-                    f"extent of {float(extent[axis]):g}: pass scale=, the positions per unit of x",
-                    UserWarning,
-                    stacklevel=2,
-                )
 
     def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:
         """Return the features of checked coordinates in ``dtype``."""
@@ -352,19 +338,6 @@ def _without_input(encoding: FourierFeatures) -> FourierFeatures:
     bare._set(encoding.ladder, encoding.cycles, period, False, **encoding._settings)
     bare._harmonics = encoding._harmonics
     return bare
-
-
-def _warn_of_repeats(cycles: Tensor) -> None:
-    """Warn where fewer than an eighth of many wave vectors differ by more than their sign."""
-    first = cycles.gather(1, (cycles != 0).int().argmax(1, keepdim=True))
-    different = len((cycles * first.sign()).unique(dim=0))
-    if len(cycles) >= 16 and 8 * different < len(cycles):
-        warnings.warn(
-            f"{different} of {len(cycles)} Gaussian frequencies differ once they are rounded to "
-            "whole numbers of cycles a period: pass a larger sigma, or use harmonics",
-            UserWarning,
-            stacklevel=3,
-        )
 
 
 def _constant(values: Sequence[float]) -> Tensor:
