@@ -181,6 +181,11 @@ elif sys.argv[1] == "command":
         free()
         print(held() - before)
     print(held() - before)
+    # a heap that has grown is used again, whatever the thresholds: freed in its midst it stays
+    free()
+    return_freed_memory()
+    print(held() - before)
+    sys.exit()
 free()
 print(held() - before)
 """
