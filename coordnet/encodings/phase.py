@@ -89,14 +89,14 @@ def encode(
     if not supports_float64(device):
         return encode(x.cpu(), cycles, period, dtype, harmonics).to(device)
     if x.dtype != torch.int64 and not x.is_floating_point():
-        x = x.to(torch.int64)
+        x = x.to(torch.float64)  # not int64, in which uint64 would wrap around
     with no_autocast(device):
         if is_traced():
             angle = _angles(x, cycles, period, dtype)
             return torch.stack([angle.sin(), angle.cos()], -1).flatten(-2)
         if not is_forward_mode():
             if is_transformed() or (x.requires_grad and torch.is_grad_enabled()):
-                return _SinCos.apply(x, cycles, period, harmonics, dtype)  # type: ignore
+                return _SinCos.apply(x, cycles, period, harmonics, dtype)  # type: ignore[no-any-return]
             # a Function binds its arguments slowly: half the time of a few rows
             return _SinCos.forward(x, cycles, period, harmonics, dtype)
         still = x.detach()

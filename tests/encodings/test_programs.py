@@ -209,6 +209,11 @@ class TestIntegers:
         small = torch.tensor([[(2**63 - 1) % 24], [-(2**63) % 24]])
         assert torch.equal(encoding(ends), encoding(small))
 
+    def test_unsigned_ones_do_not_wrap_around(self):
+        encoding = cn.FourierFeatures(1, 3, period=24.0)
+        large = torch.tensor([[2**63 + 2**20]], dtype=torch.uint64)
+        assert (encoding(large) - encoding(large.double())).abs().max() <= TOLERANCE
+
     def test_nanosecond_stamps(self):
         day = 86_400 * 10**9
         start = 1_790_000_000 * 10**9 + 7
