@@ -2,38 +2,48 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import pkgutil
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
 
-def attributes(
-    package: str, where: Mapping[str, str], modules: Collection[str] = ()
-) -> Callable[[str], Any]:
-    """Build a module's ``__getattr__`` (PEP 562).
+def attach(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Build ``__getattr__``, ``__dir__`` and ``__all__`` of a package from its stub (PEP 562).
+
+    The stub, ``__init__.pyi``, is what type checkers read; so every public name is written once:
+    ``from .module import Name as Name``, or ``from . import module as module``.
 
     Args:
-        package: the module's name.
-        where: ``{name: submodule}``.
-        modules: submodules that are attributes themselves.
+        package: the package's name.
     """
+    stub = ast.parse(pkgutil.get_data(package, "__init__.pyi") or b"")
+    where: dict[str, str | None] = {}
+    names: list[str] = []
+    for node in stub.body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            where |= {alias.name: node.module for alias in node.names}
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.append(node.target.id)
+        elif isinstance(node, ast.FunctionDef):
+            names.append(node.name)
 
     def get(name: str) -> Any:
-        if name in modules:
-            return importlib.import_module(f"{package}.{name}")
         if name not in where:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(f"{package}.{where[name]}"), name)
+        module = where[name]
+        if module is None:
+            return importlib.import_module(f"{package}.{name}")
+        return getattr(importlib.import_module(f"{package}.{module}"), name)
 
-    return get
+    def listing() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *where})
 
-
-def listing(package: str, names: Iterable[str]) -> Callable[[], list[str]]:
-    """Build a module's ``__dir__`` (PEP 562): what it holds, and names not imported yet."""
-    return lambda: sorted({*vars(sys.modules[package]), *names})
+    return get, listing, sorted([*names, *(name for name, at in where.items() if at is not None)])
 
 
 class LazyTable(Mapping[str, T], Generic[T]):

@@ -28,7 +28,7 @@ class Field(ExactConstants):
     Coordinates. An encoding that knows a period (or counts positions) gets the coordinate
     untouched, in its own unit and dtype, so that float64 times keep their digits and
     periodicity stays exact. One that expects the unit cube (Gaussian features without a
-    period, raw coordinates) gets it normalised from ``domain``, the box that holds the
+    period, raw coordinates) gets it normalized from ``domain``, the box that holds the
     coordinates; `fit` measures the box where none is given.
 
     Values. The network learns (value - mean) / std; `fit` measures both, per value, where they
@@ -81,7 +81,7 @@ class Field(ExactConstants):
         self.encoding = encoding
         self.network = network
         self.domain: tuple[list[float], list[float]] | None = None
-        self.standardised = False
+        self.standardized = False
         size = _out_dim(network, encoding.out_dim)
         self.register_constant("value_mean", torch.zeros(size))
         self.register_constant("value_std", torch.ones(size))
@@ -165,7 +165,7 @@ class Field(ExactConstants):
         constant = torch.where(size > 0, 1e-3 * size, 1e-3)
         self.value_mean.copy_(mean)
         self.value_std.copy_(torch.where(std > 1e-14 * size, std, constant))
-        self.standardised = True
+        self.standardized = True
         _note_values(self)
 
     def prepare(self, coordinates: Tensor, values: Tensor) -> None:
@@ -173,7 +173,7 @@ class Field(ExactConstants):
         if self.domain is None:
             flat = _exact(coordinates).reshape(-1, self.in_dim)
             self.set_domain(flat.amin(0), flat.amax(0))
-        if not self.standardised:
+        if not self.standardized:
             flat = _exact(values).reshape(-1, self.out_dim)
             self.set_values(flat.mean(0), flat.std(0, correction=0))
 
@@ -184,7 +184,7 @@ class Field(ExactConstants):
             return self.encoding(x)
         return self.encoding.encode(x, weight.dtype).to(weight.device)
 
-    def destandardise(self, output: Tensor) -> Tensor:
+    def destandardize(self, output: Tensor) -> Tensor:
         """Return the values that belong to the network's output, in `value_dtype`."""
         wide = self._value_dtype(output.dtype, output.device)
         std, mean = (v.to(output.device, wide) for v in (self.value_std, self.value_mean))
@@ -192,7 +192,7 @@ class Field(ExactConstants):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the values at the coordinates ``x``."""
-        return self.destandardise(self.network(self.encode(x)))
+        return self.destandardize(self.network(self.encode(x)))
 
     def on_grid(self, x: Tensor, y: Tensor) -> Callable[[slice], Tensor] | None:
         """Return a function from a run of rows of a grid to their values, where that is quicker.
@@ -205,7 +205,7 @@ class Field(ExactConstants):
             y: coordinates of the rows, shape ``(H,)``.
         """
         lines = separate(self.encoding, self.network, x, y)
-        return None if lines is None else lambda rows: self.destandardise(lines(rows))
+        return None if lines is None else lambda rows: self.destandardize(lines(rows))
 
     def spec(self) -> dict[str, Any]:
         """Return everything but the tensors, as plain JSON values.
@@ -224,7 +224,7 @@ class Field(ExactConstants):
             "encoding": self.encoding.spec(),
             "network": network.spec(),
             "domain": self.domain,
-            "standardised": self.standardised,
+            "standardized": self.standardized,
         }
 
     @classmethod
@@ -244,7 +244,7 @@ class Field(ExactConstants):
         domain = spec.get("domain")
         if domain is not None:
             field.domain = _domain_from(domain, field.in_dim)
-        field.standardised = bool(spec.get("standardised", False))
+        field.standardized = bool(spec.get("standardized", False))
         return field
 
 

@@ -13,12 +13,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from .errors import InputError
+
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None
 
-__all__ = ["atomic", "json_values", "leftovers", "remove_stale", "write_atomic", "write_json"]
+__all__ = [
+    "atomic",
+    "json_values",
+    "leftovers",
+    "remove_stale",
+    "write_atomic",
+    "write_json",
+    "writing",
+]
 
 _LEFTOVER = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")
 _STEM = 200  # so much of a file's name goes into that of the file beside it
@@ -144,3 +154,18 @@ def write_json(path: str | os.PathLike[str], value: Any) -> None:
     """Write ``value`` as JSON text; what JSON cannot hold as a number becomes null."""
     text = json.dumps(json_values(value), indent=2, allow_nan=False, ensure_ascii=False)
     write_atomic(path, (text + "\n").encode())
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Write inside: what goes wrong then is a failed run, no longer a fault of the input.
+
+    Raises:
+        RuntimeError: where an `OSError` or an `InputError` is raised inside.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise RuntimeError(f"{path} could not be written: {error.strerror or error}") from error
+    except InputError as error:
+        raise RuntimeError(f"{path} could not be written: {error}") from error

@@ -7,18 +7,18 @@ from torch import Tensor
 
 from .errors import integer_at_least
 
-__all__ = ["cell_centres", "pixel_centres"]
+__all__ = ["cell_centers", "pixel_centers"]
 
 Box = tuple[tuple[float, float], tuple[float, float]]
 
 
-def pixel_centres(
+def pixel_centers(
     height: int,
     width: int,
     rows: slice | None = None,
     box: Box = ((0.0, 0.0), (1.0, 1.0)),
 ) -> Tensor:
-    """Return the coordinates (x, y) of pixel centres, row 0 on top.
+    """Return the coordinates (x, y) of pixel centers, row 0 on top.
 
     x = (column + ½) / width and y = (row + ½) / height in the unit square, both scaled to
     ``box``. They are evaluated in float64 and rounded to float32 once.
@@ -39,16 +39,16 @@ def pixel_centres(
     width = integer_at_least(1, "width", width, "Pass the size in pixels.")
     (left, top), (right, bottom) = box
     start, end, _ = (rows or slice(None)).indices(height)
-    column, row = cell_centres(width, left, right), cell_centres(height, top, bottom)[start:end]
+    column, row = cell_centers(width, left, right), cell_centers(height, top, bottom)[start:end]
     x = column.expand(len(row), width)
     y = row[:, None].expand(len(row), width)
     return torch.stack([x, y], -1)
 
 
-def cell_centres(number: int, low: float = 0.0, high: float = 1.0) -> Tensor:
+def cell_centers(number: int, low: float = 0.0, high: float = 1.0) -> Tensor:
     """Return low + (high - low) · (i + ½) / number for i = 0 … number-1, shape ``(number,)``.
 
     Evaluated in float64 and rounded to float32 once.
     """
-    centres = (torch.arange(number, dtype=torch.float64, device="cpu") + 0.5) / number
-    return (low + (high - low) * centres).float()
+    centers = (torch.arange(number, dtype=torch.float64, device="cpu") + 0.5) / number
+    return (low + (high - low) * centers).float()

@@ -36,7 +36,7 @@ _NUMPY = {
 
 
 def empty(shape: Sequence[int], dtype: torch.dtype, device: torch.device | str = "cpu") -> Tensor:
-    """Return an uninitialised tensor, as `torch.empty` does.
+    """Return an uninitialized tensor, as `torch.empty` does.
 
     On a CPU, above 4 MB, the memory comes from NumPy, which asks Linux for huge pages: a fresh
     33 MB buffer then costs 16 page faults instead of 8192. (Measured on two cores: filling it

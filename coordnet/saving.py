@@ -13,11 +13,11 @@ from typing import Any, NoReturn
 import torch
 from torch import nn
 
-from . import __version__
 from ._lazy import LazyTable
 from .errors import InputError, refuse
 from .files import json_values, write_atomic
 from .tensor_files import TensorFile, TensorFileKind
+from .version import __version__
 
 __all__ = ["load", "load_settings", "save"]
 
@@ -47,9 +47,9 @@ MODELS: LazyTable[Any] = LazyTable(
     "coordnet",
     {
         "field": "field:Field",
-        "radiance": "radiance:OccupancyModel",
-        "unbounded": "radiance:UnboundedModel",
-        "hierarchical": "radiance:HierarchicalModel",
+        "radiance": "scenes.radiance.occupancy_model:OccupancyModel",
+        "unbounded": "scenes.radiance.unbounded:UnboundedModel",
+        "hierarchical": "scenes.radiance.hierarchical:HierarchicalModel",
     },
 )
 

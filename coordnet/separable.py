@@ -1,6 +1,6 @@
 """Axis-aligned features on a regular grid: the first layer costs height + width, not their product.
 
-On pixel centres (x_i, y_j) the features of an axis-aligned ladder are those of x_i beside those of
+On pixel centers (x_i, y_j) the features of an axis-aligned ladder are those of x_i beside those of
 y_j, and a linear layer on them is the sum of two small products,
 
     W [e(x_i), e(y_j)] + b = W_x e(x_i) + (W_y e(y_j) + b),

@@ -1,7 +1,7 @@
-"""A smooth cloud whose density and colour are known everywhere, rendered by fine quadrature.
+"""A smooth cloud whose density and color are known everywhere, rendered by fine quadrature.
 
 The density is a sum of Gaussian blobs, so that the opacity of any ray is known in closed form too;
-the colour does not depend on the direction. What a fit finds can be held against all of it.
+the color does not depend on the direction. What a fit finds can be held against all of it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ class Blob:
     """A Gaussian blob.
 
     Attributes:
-        centre: (x, y, z).
+        center: (x, y, z).
         spread: its standard deviation σ, the same every way.
-        peak: the density at its centre, per unit of length.
-        colour: (red, green, blue) in [0, 1].
+        peak: the density at its center, per unit of length.
+        color: (red, green, blue) in [0, 1].
     """
 
-    centre: tuple[float, float, float]
+    center: tuple[float, float, float]
     spread: float
     peak: float
-    colour: tuple[float, float, float]
+    color: tuple[float, float, float]
 
 
 CLOUD = (
@@ -47,14 +47,14 @@ class Rendered:
     """What rays gather.
 
     Attributes:
-        colour: (N, 3), multiplied by the opacity: on a background b a pixel is
-            colour + (1 - opacity) b.
+        color: (N, 3), multiplied by the opacity: on a background b a pixel is
+            color + (1 - opacity) b.
         opacity: (N,), 1 - exp(-∫ density).
         depth: (N,), the mean distance at which a ray is stopped among the rays that are: the sum
             of weights times distances over the opacity; 0 where the opacity is 0.
     """
 
-    colour: np.ndarray
+    color: np.ndarray
     opacity: np.ndarray
     depth: np.ndarray
 
@@ -64,10 +64,10 @@ def density(point: np.ndarray, blobs: Sequence[Blob] = CLOUD) -> np.ndarray:
     return _shares(point, blobs).sum(-1)
 
 
-def colour(point: np.ndarray, blobs: Sequence[Blob] = CLOUD) -> np.ndarray:
-    """Return the colour (N, 3) at points (N, 3): the blobs', by their shares, under slow waves."""
+def color(point: np.ndarray, blobs: Sequence[Blob] = CLOUD) -> np.ndarray:
+    """Return the color (N, 3) at points (N, 3): the blobs', by their shares, under slow waves."""
     share = _shares(point, blobs) + 1e-30 / len(blobs)
-    mixed = share @ np.array([blob.colour for blob in blobs]) / share.sum(-1, keepdims=True)
+    mixed = share @ np.array([blob.color for blob in blobs]) / share.sum(-1, keepdims=True)
     waves = 0.85 + 0.15 * np.sin(7 * point[:, :1]) * np.sin(7 * point[:, 1:2] + 4 * point[:, 2:])
     return mixed * waves
 
@@ -81,12 +81,12 @@ def opacity(
 ) -> np.ndarray:
     """Return the opacity (N,) of rays between two distances in closed form.
 
-    Along a ray that passes a blob's centre at the distance d, nearest to it at t = m, the density
+    Along a ray that passes a blob's center at the distance d, nearest to it at t = m, the density
     is peak exp(-d² / 2σ²) exp(-(t - m)² / 2σ²), whose integral is an error function.
     """
     total = np.zeros(len(origin))
     for blob in blobs:
-        start = np.asarray(blob.centre) - origin
+        start = np.asarray(blob.center) - origin
         middle = (start * direction).sum(-1)
         across = (start**2).sum(-1) - middle**2
         scale = np.sqrt(2) * blob.spread
@@ -103,7 +103,7 @@ def gather(
     far: float,
     steps: int = 512,
     density: PointFunction = density,
-    colour: PointFunction = colour,
+    color: PointFunction = color,
 ) -> Rendered:
     """Render any field along rays by the midpoint rule.
 
@@ -114,7 +114,7 @@ def gather(
         far: where they end.
         steps: of equal length.
         density: (M, 3) points to (M,).
-        colour: (M, 3) points to (M, 3).
+        color: (M, 3) points to (M, 3).
     """
     step = (far - near) / steps
     through = np.ones(len(origin))
@@ -124,7 +124,7 @@ def gather(
         point = origin + at * direction
         stopped = through * -np.expm1(-step * density(point))
         seen = np.flatnonzero(stopped > 1e-12)
-        total[seen] += stopped[seen, None] * colour(point[seen])
+        total[seen] += stopped[seen, None] * color(point[seen])
         distance += stopped * at
         through = through - stopped
     stopped = 1 - through
@@ -134,8 +134,8 @@ def gather(
 
 
 def _shares(point: np.ndarray, blobs: Sequence[Blob]) -> np.ndarray:
-    centre = np.array([blob.centre for blob in blobs])
+    center = np.array([blob.center for blob in blobs])
     spread = np.array([blob.spread for blob in blobs])
     peak = np.array([blob.peak for blob in blobs])
-    square = (point**2).sum(-1)[:, None] - 2 * point @ centre.T + (centre**2).sum(-1)
+    square = (point**2).sum(-1)[:, None] - 2 * point @ center.T + (center**2).sum(-1)
     return peak * np.exp(-square / (2 * spread**2))

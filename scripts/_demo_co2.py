@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import coordnet as cn
-from coordnet.plotting import COLOURS, new_figure, save_figure, tidy
-from coordnet.signals import HarmonicModel, find_period, fit_harmonics
+from coordnet.plotting import COLORS, new_figure, save_figure, tidy
+from coordnet.series import HarmonicModel, find_period, fit_harmonics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,15 +50,15 @@ def show(table: Path, figure_path: Path, options: argparse.Namespace) -> dict[st
     rest = figure.add_subplot(grid[1, 0], sharex=main)
     main.axvspan(CUT, year[-1], color="#eef3f8", zorder=0)
     rest.axvspan(CUT, year[-1], color="#eef3f8", zorder=0)
-    main.plot(year, y, ".", color=COLOURS[6], markersize=2.2, label="weekly means")
-    main.plot(year, guess, color=COLOURS[1], linewidth=0.9, label="trend and cycle")
-    main.plot(year, trend, color=COLOURS[0], linewidth=1.4, label="trend, of degree 2")
+    main.plot(year, y, ".", color=COLORS[6], markersize=2.2, label="weekly means")
+    main.plot(year, guess, color=COLORS[1], linewidth=0.9, label="trend and cycle")
+    main.plot(year, trend, color=COLORS[0], linewidth=1.4, label="trend, of degree 2")
     main.text(CUT + 0.2, y.min(), "not\nfitted", fontsize=9, va="bottom")
     tidy(main, y="CO₂ (ppm by volume)")
     main.legend(loc="upper left", fontsize=9, frameon=False)
     main.tick_params(labelbottom=False)
-    rest.plot(year, y - guess, ".", color=COLOURS[6], markersize=2.2)
-    rest.axhline(0, color=COLOURS[1], linewidth=0.9)
+    rest.plot(year, y - guess, ".", color=COLORS[6], markersize=2.2)
+    rest.axhline(0, color=COLORS[1], linewidth=0.9)
     tidy(rest, "year", "data - fit")
     rest.set_xlim(year[0], year[-1])
     grown = _season(figure.add_subplot(grid[:, 1]), x, y)
@@ -95,16 +95,16 @@ def _season(axes: Axes, x: np.ndarray, y: np.ndarray) -> list[tuple[str, str]]:
     rows = []
     fine = np.linspace(0, YEAR, 1461)
     late = START + x / YEAR >= MIDDLE
-    for chosen, colour, name in (
-        (~late, COLOURS[4], f"{START}-{MIDDLE - 1}"),
-        (late, COLOURS[0], f"{MIDDLE}-2001"),
+    for chosen, color, name in (
+        (~late, COLORS[4], f"{START}-{MIDDLE - 1}"),
+        (late, COLORS[0], f"{MIDDLE}-2001"),
     ):
         model = fit_harmonics(x[chosen], y[chosen], YEAR, K, trend=3)
         cycle, whole = _cycle(model, fine), _cycle(model, x[chosen])
         rest = y[chosen] - model.predict(x[chosen])[:, 0] + whole
         label = f"{name}: {np.ptp(cycle):.2f} ppm from trough to peak"
-        axes.plot(np.mod(x[chosen], YEAR), rest, ".", color=colour, markersize=2.5, alpha=0.6)
-        axes.plot(fine, cycle, color=colour, linewidth=2.2, label=label)
+        axes.plot(np.mod(x[chosen], YEAR), rest, ".", color=color, markersize=2.5, alpha=0.6)
+        axes.plot(fine, cycle, color=color, linewidth=2.2, label=label)
         rows.append((f"from trough to peak, {name} (ppm)", f"{np.ptp(cycle):.2f}"))
     tidy(axes, "month", "ppm", "the yearly cycle has grown: data without the trend")
     axes.set_xticks((np.arange(12) + 0.5) * YEAR / 12, MONTHS)

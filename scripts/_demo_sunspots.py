@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import coordnet as cn
-from coordnet.plotting import COLOURS, new_figure, save_figure, tidy
-from coordnet.signals import PeriodSearch, find_period, fit_harmonics
+from coordnet.plotting import COLORS, new_figure, save_figure, tidy
+from coordnet.series import PeriodSearch, find_period, fit_harmonics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,10 +35,10 @@ def show(table: Path, figure_path: Path, options: argparse.Namespace) -> dict[st
     main = figure.add_subplot(grid[0, :])
     fine = np.linspace(x[0], x[-1], 4000)
     main.fill_between(x, y, color="#d9d9d9", linewidth=0)
-    main.plot(x, y, color=COLOURS[6], linewidth=0.8, label="sunspots in a year")
-    main.plot(fine, one.predict(fine)[:, 0], color=COLOURS[1], linewidth=1.2,
+    main.plot(x, y, color=COLORS[6], linewidth=0.8, label="sunspots in a year")
+    main.plot(fine, one.predict(fine)[:, 0], color=COLORS[1], linewidth=1.2,
               label=f"one period: {100 * one.explained[0]:.0f} % of the variance")  # fmt: skip
-    main.plot(fine, several.predict(fine)[:, 0], color=COLOURS[0], linewidth=1.2,
+    main.plot(fine, several.predict(fine)[:, 0], color=COLORS[0], linewidth=1.2,
               label=f"{len(others)} periods: {100 * several.explained[0]:.0f} %")  # fmt: skip
     tidy(main, "year", "sunspots")
     main.set_xlim(x[0], x[-1])
@@ -59,13 +59,13 @@ def show(table: Path, figure_path: Path, options: argparse.Namespace) -> dict[st
 def _peaks(axes: Axes, search: PeriodSearch, periods: list[float]) -> None:
     """Draw the periodogram over the period, its best peaks named."""
     found = search.periodogram
-    axes.plot(1 / found.frequencies, found.power, color=COLOURS[6], linewidth=1.0)
+    axes.plot(1 / found.frequencies, found.power, color=COLORS[6], linewidth=1.0)
     best, *others = periods
     heights = np.interp(1 / np.array(periods), found.frequencies, found.power)
     names = ", ".join(f"{each:.2f}" for each in others)
     label = f"the period: {best:.2f} ± {search.error:.2f} years"
-    axes.plot(best, heights[0], "o", color=COLOURS[1], markersize=6, label=label)
-    axes.plot(others, heights[1:], "o", color=COLOURS[0], markersize=5, label=f"others: {names}")
+    axes.plot(best, heights[0], "o", color=COLORS[1], markersize=6, label=label)
+    axes.plot(others, heights[1:], "o", color=COLORS[0], markersize=5, label=f"others: {names}")
     axes.legend(loc="upper right", fontsize=9, frameon=False)
     axes.set_xscale("log")
     axes.set_xlim(4, 1 / found.frequencies[0])
@@ -83,6 +83,6 @@ def _folded(axes: Axes, x: np.ndarray, y: np.ndarray, model: Any, period: float)
         axes.scatter(np.mod(x, period) / period + shift, y, c=x, cmap="viridis_r", s=9,
                      linewidths=0)  # fmt: skip
     fine = np.linspace(0, 2 * period, 400)
-    axes.plot(fine / period, model.predict(fine)[:, 0], color=COLOURS[1], linewidth=2.0)
+    axes.plot(fine / period, model.predict(fine)[:, 0], color=COLORS[1], linewidth=2.0)
     tidy(axes, "phase (periods)", "sunspots", "folded: later years are darker")
     axes.set_xlim(0, 2)

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 import coordnet as cn
-from coordnet.plotting import COLOURS, new_figure, save_figure, tidy
-from coordnet.signals import evaluate, fit_harmonics
+from coordnet.plotting import COLORS, new_figure, save_figure, tidy
+from coordnet.series import evaluate, fit_harmonics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,12 +112,12 @@ def _week(axes: Axes, x: np.ndarray, y: np.ndarray, linear: Any, field: Any) -> 
     first, last = 24 * SHOWN, 24 * (SHOWN + 7)
     fine = np.linspace(first, last, 1500)
     chosen = (x >= first) & (x < last)
-    axes.plot(x[chosen] / 24 - SHOWN, y[chosen], ".", color=COLOURS[6], label="held out")
-    for name, model, colour in (
-        ("added up", linear, COLOURS[1]),
-        ("network", field, COLOURS[0]),
+    axes.plot(x[chosen] / 24 - SHOWN, y[chosen], ".", color=COLORS[6], label="held out")
+    for name, model, color in (
+        ("added up", linear, COLORS[1]),
+        ("network", field, COLORS[0]),
     ):
-        axes.plot(fine / 24 - SHOWN, model(fine)[:, 0], color=colour, linewidth=1.4, label=name)
+        axes.plot(fine / 24 - SHOWN, model(fine)[:, 0], color=color, linewidth=1.4, label=name)
     tidy(axes, "days from 23 July", "°F", "a week that neither has seen")
     axes.set_xlim(0, 7)
     axes.margins(y=0.2)

@@ -15,13 +15,12 @@ from _watch import Totals, Watch
 from torch import Tensor, nn
 
 import coordnet as cn
-from coordnet.cameras import RayTable
 from coordnet.encodings import COMBINATORS, ENCODINGS, SinusoidalPositionalEncoding
+from coordnet.kinds import KINDS, FitOptions
 from coordnet.networks import NETWORKS
-from coordnet.radiance import render_view, visual_hull
-from coordnet.rendering import packed, render_signal, sampling, volume
-from coordnet.tasks import TASKS, FitOptions
-from coordnet.training import minimise
+from coordnet.rendering import render_signal
+from coordnet.scenes import RayTable, packed, render_view, sampling, visual_hull, volume
+from coordnet.training import minimize
 
 __all__ = ["STEPS", "STRICT", "Step", "all_cases"]
 
@@ -179,7 +178,7 @@ class _Steps:
 def _run_fit(watch: Watch, kind: str, path: Path, settings: dict[str, Any]) -> Step:
     """Take steps of the fit that the command line would make of a file; render what came of it."""
     options = FitOptions(steps=100, **settings)
-    task: Any = TASKS[kind](path, options)
+    task: Any = KINDS[kind](path, options)
     recipe = task.recipe(options)
     config = replace(task.config(options, recipe), device="cuda", progress=False)
     model = task.field(options, recipe)
@@ -210,7 +209,7 @@ def _fit_scene(watch: Watch, task: Any, model: Any, config: cn.FitConfig, stop: 
     objective.before = refresh
     # of steps of the longest ray, which is a twentieth of the radius each and longer beyond two
     watch.number = 80.0
-    result = minimise(objective, config, stop=stop)
+    result = minimize(objective, config, stop=stop)
     rays = objective.rays_taken - drawn[-1]
     for step in (16, 80, 96):  # all cells, some cells, some of the occupied
         refresh(step)
@@ -258,8 +257,8 @@ def _run_even_rays(watch: Watch) -> None:
         scale = torch.ones((), device="cuda", requires_grad=True)
 
         def field(positions: Tensor, directions: Tensor) -> tuple[Tensor, Tensor]:
-            densities, colours = _glow(positions, directions)
-            return densities * scale, colours
+            densities, colors = _glow(positions, directions)
+            return densities * scale, colors
 
         with watch.during("rays"):
             edges = sampling.ray_edges(torch.full((POINTS,), 0.1, device="cuda"), 4.0, 32)
@@ -271,7 +270,7 @@ def _run_even_rays(watch: Watch) -> None:
             edges = sampling.merge(edges, more)
             seen = volume.render_rays(field, origins, directions, edges, background=[0.0, 0.5, 1.0])
             volume.median_depth(seen.weights, edges)
-            loss = seen.colour.mean() + volume.distortion_loss(seen.weights, edges).mean()
+            loss = seen.color.mean() + volume.distortion_loss(seen.weights, edges).mean()
             backward(loss)
         _require(scale.grad is not None, "a gradient")
 
@@ -289,12 +288,12 @@ def _run_packed_rays(watch: Watch) -> None:
         with watch.during("rays"):
             samples = grid.march(origins, directions, generator=drawn, max_samples=8 * POINTS)
             positions = samples.positions(origins, directions)
-            densities, colours = _glow(positions, directions[samples.ray_indices])
+            densities, colors = _glow(positions, directions[samples.ray_indices])
             samples.counts()
             samples.keep(packed.visible(densities, samples), 4 * POINTS)
-            seen = packed.composite(densities * scale, colours * scale, samples, background=1.0)
+            seen = packed.composite(densities * scale, colors * scale, samples, background=1.0)
             packed.median_depth(seen.weights, samples)
             depth = packed.expected_depth(seen.weights, samples)
             loss = packed.distortion_loss(seen.weights, samples).mean() + depth.mean()
-            backward(loss + seen.colour.mean() + seen.opacity.mean())
+            backward(loss + seen.color.mean() + seen.opacity.mean())
         _require(scale.grad is not None, "a gradient")

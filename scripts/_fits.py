@@ -16,14 +16,14 @@ from typing import Any
 
 import torch
 from _common import finite
-from _measure import synchronise
+from _measure import synchronize
 from _pictures import Picture, Score
 from _recipes import RECIPES, build_recipe
 from _variants import PRESETS, VARIANTS, Variant
 from torch import nn
 
 import coordnet as cn
-from coordnet.tasks import TASKS, FitOptions
+from coordnet.kinds import KINDS, FitOptions
 from coordnet.training import Samples
 
 TARGETS = (25.0, 27.5, 30.0, 35.0, 40.0)  # dB
@@ -62,7 +62,7 @@ def task_fit(
     """Return what `coordnet fit` would fit to a picture, as it would; None: its default."""
     chosen = VARIANTS[variant] if variant else Variant("default")
     options = FitOptions(seconds=seconds, seed=seed, device=str(device), **chosen.options)
-    task: Any = TASKS["image"](picture.path, options)
+    task: Any = KINDS["image"](picture.path, options)
     recipe = chosen.change(task.recipe(options))
     config = replace(task.config(options, recipe), progress=False, evaluate=False)
     return task.field(options, recipe), task.samples(), config
@@ -81,10 +81,10 @@ class Clock:
     @contextlib.contextmanager
     def paused(self) -> Iterator[float]:
         """Stand still, once the device has finished; yields the seconds until then."""
-        synchronise(self.device)
+        synchronize(self.device)
         before = self.seconds()
         yield before
-        synchronise(self.device)
+        synchronize(self.device)
         self.spent += self.seconds() - before
 
 
@@ -169,7 +169,7 @@ def fit_recipe(
     recipe.start(pixels)
     steps, before, pace = 0, 0.0, 0.0
     while True:
-        synchronise(device)
+        synchronize(device)
         now = clock.seconds()
         pace, before = now - before, now
         if not points or now + pace > due[0]:
@@ -184,7 +184,7 @@ def fit_recipe(
         losses = [recipe.step() for _ in range(every)]
         steps += every
         if not math.isfinite(float(losses[-1])):
-            raise cn.NonFiniteLossError(steps, 0, recipe.optimiser.param_groups[0]["lr"])
+            raise cn.NonFiniteLossError(steps, 0, recipe.optimizer.param_groups[0]["lr"])
     runs = []
     for budget in budgets:
         part = [each for each in points if each[1] <= budget] or points[:1]

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from _fits import task_fit
-from _measure import synchronise
+from _measure import synchronize
 from _pictures import Picture
 from torch import Tensor, nn
 
@@ -51,13 +51,13 @@ def count(field: cn.Field, config: cn.FitConfig, batch: int, half: bool) -> tupl
     Bytes: the features, or where tables are trained the coordinates, each corner's entry read and
     its gradient read and written, and the features both ways with their gradient; the targets;
     each hidden activation written, read forward and read backward, its gradient written and read;
-    of each trained number the gradient written and read, itself and the optimiser's moments (Adam
+    of each trained number the gradient written and read, itself and the optimizer's moments (Adam
     two, Muon one) read and written. FLOPs: two for each weight and sample forward, four backward
     (two in a first layer with nothing to train before it), and Muon's five Newton-Schulz steps.
 
     Args:
         field: what is trained.
-        config: its optimiser.
+        config: its optimizer.
         batch: samples.
         half: whether activations are bf16.
     """
@@ -123,7 +123,7 @@ def time_step(
         return False
 
     result = cn.fit(field, samples, config=config, stop=stop)
-    synchronise(device)
+    synchronize(device)
     first, last = marks[skipped], marks[skipped + measured]
     taken = first.elapsed_time(last) / 1e3 if device.type == "cuda" else last - first
     batch = min(config.batch_size or 4096, len(samples))

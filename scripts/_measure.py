@@ -77,7 +77,7 @@ def _processor() -> str:
     return platform.processor() or platform.machine() or "unknown"
 
 
-def synchronise(device: torch.device) -> None:
+def synchronize(device: torch.device) -> None:
     """Wait for a CUDA device."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)

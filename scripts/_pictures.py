@@ -93,7 +93,7 @@ def score_all(picture: Picture, device: torch.device) -> Score:
 def score_between(whole: np.ndarray, fitted: np.ndarray, device: torch.device) -> Score:
     """Return the PSNR at pixels [1::2, 1::2] of models fitted to [::2, ::2] as a picture.
 
-    Of fitted pixels with centres (i + ½) / n, those between lie at (i + 1) / n.
+    Of fitted pixels with centers (i + ½) / n, those between lie at (i + 1) / n.
     """
     target = whole[1::2, 1::2]
     (height, width), (rows, columns) = target.shape[:2], fitted.shape[:2]

@@ -1,7 +1,7 @@
 """Published ways to fit a picture, written plainly: what the benchmarks compare with.
 
 Each recipe is trained by its own loop as its authors have it: one learning rate throughout,
-float32, PyTorch's own optimiser. Values are RGB or grey in [0, 1]; coordinates u are pixel centres
+float32, PyTorch's own optimizer. Values are RGB or gray in [0, 1]; coordinates u are pixel centers
 in the unit square.
 """
 
@@ -27,11 +27,11 @@ class Recipe(ABC, nn.Module):
 
     Attributes:
         about: the settings in words.
-        optimiser: of all parameters.
+        optimizer: of all parameters.
     """
 
     about: ClassVar[str]
-    optimiser: torch.optim.Optimizer
+    optimizer: torch.optim.Optimizer
 
     @abstractmethod
     def start(self, pixels: Tensor) -> None:
@@ -46,23 +46,23 @@ class Recipe(ABC, nn.Module):
         """Return values at coordinates ``(N, 2)``."""
 
     def _descend(self, loss: Tensor) -> Tensor:
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         loss.backward()
-        self.optimiser.step()
+        self.optimizer.step()
         return loss.detach()
 
 
-def _centres(pixels: Tensor) -> Tensor:
+def _centers(pixels: Tensor) -> Tensor:
     """Return the coordinates of all pixels, ``(H W, 2)``."""
     height, width = pixels.shape[:2]
-    return cn.pixel_centres(height, width).reshape(-1, 2).to(pixels.device)
+    return cn.pixel_centers(height, width).reshape(-1, 2).to(pixels.device)
 
 
 class FourierRecipe(Recipe):
     """Gaussian features of fourier-feature-networks and its full-batch training.
 
     Weights start as in its JAX code: Glorot's normal ones, biases N(0, 0.01²). Features are
-    computed once. Coordinates are pixel centres; its own leave out the half pixel, which moves
+    computed once. Coordinates are pixel centers; its own leave out the half pixel, which moves
     the picture and changes nothing else.
     """
 
@@ -85,7 +85,7 @@ class FourierRecipe(Recipe):
             if isinstance(layer, nn.Linear):
                 nn.init.xavier_normal_(layer.weight)
                 nn.init.normal_(layer.bias, std=1e-2)
-        self.optimiser = torch.optim.Adam(self.parameters(), lr=1e-3)
+        self.optimizer = torch.optim.Adam(self.parameters(), lr=1e-3)
 
     def features(self, u: Tensor) -> Tensor:
         """Return cos and sin of 2π b·u."""
@@ -94,7 +94,7 @@ class FourierRecipe(Recipe):
 
     def start(self, pixels: Tensor) -> None:
         """Compute the features of all pixels."""
-        self.inputs = self.features(_centres(pixels))
+        self.inputs = self.features(_centers(pixels))
         self.targets = pixels.flatten(0, 1)
 
     def step(self) -> Tensor:
@@ -126,17 +126,17 @@ class SirenRecipe(Recipe):
                 bound = 1 / fans[0] if i == 0 else math.sqrt(6 / fans[i]) / OMEGA_0
                 assert isinstance(layer, nn.Linear)
                 layer.weight.uniform_(-bound, bound)
-        self.optimiser = torch.optim.Adam(self.parameters(), lr=1e-4)
+        self.optimizer = torch.optim.Adam(self.parameters(), lr=1e-4)
 
     def start(self, pixels: Tensor) -> None:
         """Lay out the grid with its end points."""
         height, width = pixels.shape[:2]
         self.pixels = torch.tensor([width, height], device=pixels.device)
-        self.inputs = self.from_centres(_centres(pixels))
+        self.inputs = self.from_centers(_centers(pixels))
         self.targets = 2 * pixels.flatten(0, 1) - 1
 
-    def from_centres(self, u: Tensor) -> Tensor:
-        """Return -1 at the first pixel's centre and 1 at the last one's."""
+    def from_centers(self, u: Tensor) -> Tensor:
+        """Return -1 at the first pixel's center and 1 at the last one's."""
         return 2 * (u * self.pixels - 0.5) / (self.pixels - 1).clamp(min=1) - 1
 
     def values(self, x: Tensor) -> Tensor:
@@ -151,7 +151,7 @@ class SirenRecipe(Recipe):
 
     def forward(self, u: Tensor) -> Tensor:
         """Return values in [0, 1] at coordinates ``(N, 2)``."""
-        return (self.values(self.from_centres(u)) + 1) / 2
+        return (self.values(self.from_centers(u)) + 1) / 2
 
 
 class HashGridRecipe(Recipe):
@@ -172,13 +172,13 @@ class HashGridRecipe(Recipe):
             nn.Linear(64, 64), nn.ReLU(),
             nn.Linear(64, channels),
         )  # fmt: skip
-        self.optimiser = torch.optim.Adam(
+        self.optimizer = torch.optim.Adam(
             self.parameters(), lr=1e-2, betas=(0.9, 0.99), eps=1e-15
         )  # fmt: skip
 
     def start(self, pixels: Tensor) -> None:
         """Lay out all pixels."""
-        self.inputs, self.targets = _centres(pixels), pixels.flatten(0, 1)
+        self.inputs, self.targets = _centers(pixels), pixels.flatten(0, 1)
 
     def step(self) -> Tensor:
         """Take one step on pixels drawn at random."""

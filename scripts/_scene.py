@@ -26,8 +26,8 @@ class View:
     """What a camera sees.
 
     Attributes:
-        pixels: (H, W, 4) in [0, 1]: colour without the background (straight), and alpha.
-        depth: (H, W) distances along the unit rays through the pixels' centres, 0 for none.
+        pixels: (H, W, 4) in [0, 1]: color without the background (straight), and alpha.
+        depth: (H, W) distances along the unit rays through the pixels' centers, 0 for none.
     """
 
     pixels: np.ndarray
@@ -86,7 +86,7 @@ def rays(
     Args:
         pose: camera to world.
         size: pixels a side.
-        offset: (x, y) within a pixel from its upper left corner; its centre by default.
+        offset: (x, y) within a pixel from its upper left corner; its center by default.
     """
     focal = 0.5 * size / np.tan(0.5 * ANGLE_X)
     x = (np.arange(size) + offset[0] - 0.5 * size) / focal
@@ -97,10 +97,10 @@ def rays(
     return np.broadcast_to(pose[:3, 3], direction.shape), direction
 
 
-def straight(colour: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """Return RGBA (…, 4) of colours (…, 3) that are multiplied by their alpha (…)."""
+def straight(color: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+    """Return RGBA (…, 4) of colors (…, 3) that are multiplied by their alpha (…)."""
     share = np.where(alpha > 0, alpha, 1.0)[..., None]
-    return np.concatenate([np.clip(colour / share, 0, 1), alpha[..., None]], -1)
+    return np.concatenate([np.clip(color / share, 0, 1), alpha[..., None]], -1)
 
 
 def write_split(
@@ -119,7 +119,7 @@ def write_split(
         split: ``train`` or ``test``.
         poses: of the cameras.
         see: what a camera sees.
-        depth: whether to write depth maps too: 16-bit grey, ``DEPTH_UNIT`` a step, 0 for nothing.
+        depth: whether to write depth maps too: 16-bit gray, ``DEPTH_UNIT`` a step, 0 for nothing.
         say: is told of each picture.
     """
     (folder / split).mkdir(exist_ok=True)

@@ -1,6 +1,6 @@
 """Solids that rays meet in closed form: sphere, box, cylinder and torus, anywhere and any way up.
 
-Every solid answers in its own frame, where it is centred and upright; `Solid` takes rays there.
+Every solid answers in its own frame, where it is centerd and upright; `Solid` takes rays there.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class Solid(abc.ABC):
     """A solid with a texture.
 
     Attributes:
-        centre: (x, y, z) in the world.
-        texture: its colour.
+        center: (x, y, z) in the world.
+        texture: its color.
         rotation: (3, 3), from its own frame to the world's.
         gloss: how much of the light above it a surface mirrors, head on.
         sharpness: exponent of the highlight: the larger, the smaller the highlight.
     """
 
-    centre: Sequence[float]
+    center: Sequence[float]
     texture: Texture
     rotation: np.ndarray = field(default_factory=lambda: np.eye(3), kw_only=True)
     gloss: float = field(default=0.04, kw_only=True)
@@ -47,7 +47,7 @@ class Solid(abc.ABC):
     @property
     @abc.abstractmethod
     def radius(self) -> float:
-        """Of the sphere about the centre that holds the solid."""
+        """Of the sphere about the center that holds the solid."""
 
     @abc.abstractmethod
     def meet(self, origin: np.ndarray, direction: np.ndarray) -> np.ndarray:
@@ -65,7 +65,7 @@ class Solid(abc.ABC):
             direction: (N, 3), of length 1.
         """
         found = np.full(len(origin), NOTHING)
-        start = origin - np.asarray(self.centre)
+        start = origin - np.asarray(self.center)
         along = (start * direction).sum(-1)
         near = np.flatnonzero(((start**2).sum(-1) - along**2) <= self.radius**2)
         if len(near):
@@ -78,7 +78,7 @@ class Solid(abc.ABC):
 
     def local(self, point: np.ndarray) -> np.ndarray:
         """Take points (N, 3) of the world to the own frame."""
-        return (point - np.asarray(self.centre)) @ self.rotation
+        return (point - np.asarray(self.center)) @ self.rotation
 
     def normal(self, point: np.ndarray) -> np.ndarray:
         """Return the outward normals (N, 3) in the world, at points of the world."""
@@ -106,7 +106,7 @@ class Sphere(Solid):
 
 @dataclass(frozen=True, eq=False)
 class Box(Solid):
-    """A box that reaches ``half`` = (x, y, z) from its centre."""
+    """A box that reaches ``half`` = (x, y, z) from its center."""
 
     half: Sequence[float] = field(kw_only=True)
 
@@ -177,7 +177,7 @@ class Torus(Solid):
 
     def meet(self, origin: np.ndarray, direction: np.ndarray) -> np.ndarray:
         # (|p|² + R² - r²)² = 4 R² (x² + y²) along p = o + s d is a quartic in s; s is counted
-        # from the point nearest to the centre, which keeps its coefficients small
+        # from the point nearest to the center, which keeps its coefficients small
         shift = -(origin * direction).sum(-1)
         o = origin + shift[:, None] * direction
         b = (o**2).sum(-1) + self.ring**2 - self.tube**2

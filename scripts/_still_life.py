@@ -1,6 +1,6 @@
 """The bundled scene: some solids on a round plate, their textures, and the light on them.
 
-Colours are linear until `shade` encodes them. Everything stands within [-1.5, 1.5]³, z up.
+Colors are linear until `shade` encodes them. Everything stands within [-1.5, 1.5]³, z up.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LIFT = 1e-5  # of a surface, for the rays that leave it
 
 
 def _linear(text: str) -> np.ndarray:
-    """Return linear RGB of a colour written as #rrggbb."""
+    """Return linear RGB of a color written as #rrggbb."""
     encoded = np.array([int(text[i : i + 2], 16) for i in (1, 3, 5)]) / 255
     return np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
 
@@ -32,8 +32,8 @@ SAND, PLUM, GOLD, BROWN = map(_linear, ("#e9c46a", "#8c5c99", "#f0b429", "#b0702
 STEEL, MIST = map(_linear, ("#84a9cf", "#b4cae0"))
 
 
-def _pick(number: np.ndarray, colours: Sequence[np.ndarray]) -> np.ndarray:
-    return np.stack(colours)[number.astype(np.int64) % len(colours)]
+def _pick(number: np.ndarray, colors: Sequence[np.ndarray]) -> np.ndarray:
+    return np.stack(colors)[number.astype(np.int64) % len(colors)]
 
 
 def globe(p: np.ndarray) -> np.ndarray:
@@ -110,7 +110,7 @@ SOLIDS: tuple[Solid, ...] = (
 
 
 def lamp_points(number: int) -> np.ndarray:
-    """Return the centres (number², 3) of the lamp's cells."""
+    """Return the centers (number², 3) of the lamp's cells."""
     forward = -LAMP / np.linalg.norm(LAMP)
     right = np.cross(forward, [0, 0, 1])
     right /= np.linalg.norm(right)
@@ -126,7 +126,7 @@ def shade(
     lamp: np.ndarray,
     solids: Sequence[Solid] = SOLIDS,
 ) -> np.ndarray:
-    """Return the encoded (sRGB) colours of points of surfaces as they are seen from one side.
+    """Return the encoded (sRGB) colors of points of surfaces as they are seen from one side.
 
     Diffuse light from the lamp, with its shadow, from the fill and from above; the lamp's
     highlight (Blinn and Phong's half vector) and the sky's reflection (Schlick's share), both of
@@ -134,7 +134,7 @@ def shade(
 
     Args:
         point: (N, 3) on the surfaces.
-        direction: (N, 3) unit directions towards them.
+        direction: (N, 3) unit directions toward them.
         number: (N,) of their solids.
         lamp: (N, 3) points of the lamp, one for each point.
         solids: the scene.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from coordnet.tasks import Recipe
+from coordnet.kinds import Recipe
 
 __all__ = ["PRESETS", "VARIANTS", "Variant"]
 

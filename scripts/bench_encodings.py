@@ -35,7 +35,7 @@ from _plain import fourier, grid_by_embedding_bag, grid_by_gather, grid_levels
 from torch import Tensor
 
 import coordnet as cn
-from coordnet.plotting import COLOURS, new_figure, save_figure, tidy
+from coordnet.plotting import COLORS, new_figure, save_figure, tidy
 
 NAME = "bench_encodings"
 OURS = "coordnet"
@@ -237,7 +237,7 @@ def draw(path: Path, rows: list[Row], about: Mapping[str, Any]) -> None:
     ):
         places = [i + 0.38 * (shift - 0.5) for i in range(len(others))]
         beyond = [row.ratios[key] - 1 for row in others]
-        left.barh(places, beyond, left=1.0, height=0.36, color=COLOURS[shift], label=label)
+        left.barh(places, beyond, left=1.0, height=0.36, color=COLORS[shift], label=label)
     left.axvline(1.0, color="#333333", linewidth=1)
     left.set_xscale("log")
     labels = [f"{row.encoding} / {row.way}" for row in others]
@@ -248,11 +248,11 @@ def draw(path: Path, rows: list[Row], about: Mapping[str, Any]) -> None:
     tidy(left, x="coordnet's time / the plain one's", title="time")
     ours = {row.encoding: row.max_error for row in rows if row.way == OURS}
     smallest = 1e-9  # exact features have a place on a log scale too
-    for name, errors, colour in (
-        (OURS, [ours[row.encoding] for row in others], COLOURS[0]),
-        ("plain", [row.max_error for row in others], COLOURS[1]),
+    for name, errors, color in (
+        (OURS, [ours[row.encoding] for row in others], COLORS[0]),
+        ("plain", [row.max_error for row in others], COLORS[1]),
     ):
-        right.plot([max(e, smallest) for e in errors], range(len(others)), "o", color=colour,
+        right.plot([max(e, smallest) for e in errors], range(len(others)), "o", color=color,
                    label=name)  # fmt: skip
     right.set_xscale("log")
     right.legend(fontsize=8, frameon=False, **above)

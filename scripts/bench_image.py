@@ -39,15 +39,7 @@ from typing import Any
 import torch
 from _albums import album, between, describe
 from _common import Parser, claim, print_table, run, write_json
-from _fits import (
-    TARGETS,
-    Outcome,
-    fit_all,
-    methods,
-    plain_json,
-    ratios,
-    seconds_to,
-)
+from _fits import TARGETS, Outcome, fit_all, methods, plain_json, ratios, seconds_to
 from _large import large
 from _measure import add_machine, chosen_device, machine, machine_line
 from _pictures import load_picture, score_all
@@ -55,7 +47,7 @@ from _recipes import RECIPES
 from _variants import VARIANTS
 
 import coordnet as cn
-from coordnet.plotting import COLOURS, new_figure, save_figure, tidy
+from coordnet.plotting import COLORS, new_figure, save_figure, tidy
 
 NAME = "bench_image"
 DATA = Path(__file__).resolve().parent.parent / "data" / "astronaut.png"
@@ -93,19 +85,19 @@ def show_ratios(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def draw(path: Path, outcomes: Sequence[Outcome], title: str) -> None:
-    """Draw PSNR over time; a method's runs share a colour, and an end has a dot."""
+    """Draw PSNR over time; a method's runs share a color, and an end has a dot."""
     figure = new_figure(8.5, 5.5, title)
     axes = figure.subplots()
     for i, each in enumerate(outcomes):
-        colour, style = COLOURS[i % len(COLOURS)], "--" if each.plain else "-"
+        color, style = COLORS[i % len(COLORS)], "--" if each.plain else "-"
         shown = each.runs[-1:] if each.plain else each.runs
         for j, one in enumerate(shown):
             # a recipe's first score is of the untrained model, at next to no time
             points = one.curve[1:] if each.plain and len(one.curve) > 1 else one.curve
             t, psnr = (list(column) for column in zip(*points, strict=True))
             label = each.method if j == 0 else None
-            axes.plot(t, psnr, style, color=colour, linewidth=1.3, label=label)
-            axes.plot(t[-1:], psnr[-1:], "o", color=colour, markersize=5)
+            axes.plot(t, psnr, style, color=color, linewidth=1.3, label=label)
+            axes.plot(t[-1:], psnr[-1:], "o", color=color, markersize=5)
     axes.set_xscale("log")
     axes.legend(fontsize=8.5)
     tidy(axes, x="seconds of training", y="PSNR (dB)")

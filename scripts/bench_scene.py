@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 import torch
 from _common import Parser, claim, finite, print_table, run, write_json
-from _measure import add_machine, chosen_device, machine, machine_line, synchronise
+from _measure import add_machine, chosen_device, machine, machine_line, synchronize
 
 import coordnet as cn
-from coordnet.radiance import render_view
-from coordnet.tasks import TASKS, FitOptions
-from coordnet.training import minimise
+from coordnet.kinds import KINDS, FitOptions
+from coordnet.scenes import render_view
+from coordnet.training import minimize
 
 NAME = "bench_scene"
 DATA = Path(__file__).resolve().parent.parent / "data" / "scene"
@@ -60,15 +60,15 @@ def fit_scene(
         device=str(device),
         downscale=downscale,
     )
-    task: Any = TASKS["scene"](path, options)
+    task: Any = KINDS["scene"](path, options)
     start = time.perf_counter()
     recipe = task.recipe(options)
     config = replace(task.config(options, recipe), progress=False)
     model = task.field(options, recipe).to(device)
     objective = task.objective(model, config, device)
     prepared = time.perf_counter() - start
-    result = minimise(objective, config, start)
-    synchronise(device)
+    result = minimize(objective, config, start)
+    synchronize(device)
     total = time.perf_counter() - start
     begin, scene, rows = time.perf_counter(), task.test or task.train, []
     number = len(scene) if views is None else min(views, len(scene))

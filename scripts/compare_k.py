@@ -14,7 +14,7 @@ optimum of a linear head on the same features ("linear"), solved in closed form 
 square wave with harmonics that optimum is the truncated Fourier series, and its error is known
 ("Fourier").
 
-Pictures. Coordinates are pixel centres in the unit square; harmonic, octave and lattice have a
+Pictures. Coordinates are pixel centers in the unit square; harmonic, octave and lattice have a
 period of 2, so that a photo does not wrap around; geometric counts pixels; gaussian has --sigma
 cycles a picture. Pixels [::2, ::2] are fitted and [1::2, 1::2] are held out, unless --whole.
 
@@ -38,9 +38,9 @@ from torch import Tensor
 from tqdm.auto import tqdm
 
 import coordnet as cn
-from coordnet.datasets import grid_step, nyquist_harmonic
 from coordnet.encodings import ENCODINGS
-from coordnet.plotting import COLOURS, new_figure, save_figure, tidy
+from coordnet.plotting import COLORS, new_figure, save_figure, tidy
+from coordnet.series import grid_step, nyquist_harmonic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -224,7 +224,7 @@ def picture(path: Path, size: int, whole: bool) -> Problem:
             f"{width} × {height}",
             "Pass --whole.",
         )
-    x, y = cn.pixel_centres(height, width), torch.from_numpy(pixels)
+    x, y = cn.pixel_centers(height, width), torch.from_numpy(pixels)
     stride = 1 if whole else 2
     fitted, held = (slice(None, None, stride),) * 2, (slice(1, None, stride),) * 2
     rows_fitted, columns_fitted = pixels[fitted].shape[:2]
@@ -426,7 +426,7 @@ def _draw_curves(figure: SubFigure, problem: Problem, rows: list[Row], names: li
     finest = 0.0
     for axes, part in zip(panels, ("fitted", "heldout"), strict=True):
         for i, name in enumerate(names):
-            colour = COLOURS[i % len(COLOURS)]
+            color = COLORS[i % len(COLORS)]
             network = f"{name}, network" if problem.picture is None else name
             for head, style, label in (("", "-", network), ("linear_", "--", f"{name}, linear")):
                 points = [
@@ -439,11 +439,11 @@ def _draw_curves(figure: SubFigure, problem: Problem, rows: list[Row], names: li
                     continue
                 finest = max(finest, *(psnr for _, psnr, _ in points))
                 k, height = [k for k, _, _ in points], [min(y, CEILING) for _, y, _ in points]
-                axes.plot(k, height, style, color=colour, label=label, linewidth=1.4)
+                axes.plot(k, height, style, color=color, label=label, linewidth=1.4)
                 for x, psnr, hollow in points:
-                    inside = "white" if hollow else colour
+                    inside = "white" if hollow else color
                     mark = "^" if psnr > CEILING else "o"
-                    look = {"color": colour, "markerfacecolor": inside, "markersize": 5}
+                    look = {"color": color, "markerfacecolor": inside, "markersize": 5}
                     axes.plot([x], [min(psnr, CEILING)], marker=mark, clip_on=False, **look)
         ks = sorted({row.k for row in rows})
         axes.set_xscale("log", base=2)
@@ -470,9 +470,9 @@ def _draw_signal(axes: Axes, problem: Problem, fits: dict[str, np.ndarray], capt
     x, y = problem.x[:, 0].numpy(), problem.y[:, 0].numpy()
     size = 3.0 if len(x) < 2000 else 1.0
     axes.plot(x, y, ".", color="#999999", markersize=size, label="samples", rasterized=True)
-    for which, colour in (("linear", COLOURS[1]), ("network", COLOURS[0])):
+    for which, color in (("linear", COLORS[1]), ("network", COLORS[0])):
         if which in fits:
-            axes.plot(FINE, fits[which][:, 0], color=colour, linewidth=1, label=which)
+            axes.plot(FINE, fits[which][:, 0], color=color, linewidth=1, label=which)
     low, high = float(y.min()), float(y.max())
     room = 0.35 * (high - low or 1.0)
     axes.set_ylim(low - room, high + room)

@@ -1,13 +1,13 @@
 """Make the bundled scene: posed pictures with alpha, as NeRF-synthetic has them, and depth maps.
 
 A ray tracer shows some textured solids on a plate, with soft shadows, and with highlights that
-move with the eye. Or, with --analytic, a smooth cloud whose density and colour are formulas, to
+move with the eye. Or, with --analytic, a smooth cloud whose density and color are formulas, to
 see whether a fit finds what is there. With --ground the solids stand on a paved ground under a
 sky, without an end and without alpha; with --ahead the cameras all look the same way.
 
 The folder holds transforms_train.json and transforms_test.json, the pictures train/r_0.png … and
-test/r_0.png … (RGBA, 8 bits; the colours are not multiplied by alpha), and depth/r_0.png … of the
-test views: 16-bit grey in steps of 0.0001, the distance along the ray through the pixel's centre
+test/r_0.png … (RGBA, 8 bits; the colors are not multiplied by alpha), and depth/r_0.png … of the
+test views: 16-bit gray in steps of 0.0001, the distance along the ray through the pixel's center
 to the first surface, or in a cloud the mean distance at which the ray is stopped; 0 where there is
 nothing (or nothing within 6.5), or where a cloud stops less than half of the light. The same seed
 gives the same files.
@@ -39,7 +39,7 @@ def trace(
 ) -> View:
     """See the solids, with samples x samples rays a pixel.
 
-    A pixel is the mean of its rays' encoded colours, those that meet nothing counting as
+    A pixel is the mean of its rays' encoded colors, those that meet nothing counting as
     transparent black: so it is what the same rays would give on any background.
 
     Args:
@@ -74,7 +74,7 @@ def trace(
 
 
 def see_cloud(pose: np.ndarray, size: int, steps: int = 512) -> View:
-    """See the cloud, with one ray through the centre of each pixel.
+    """See the cloud, with one ray through the center of each pixel.
 
     Args:
         pose: camera to world.
@@ -82,7 +82,7 @@ def see_cloud(pose: np.ndarray, size: int, steps: int = 512) -> View:
         steps: along each ray through the box.
     """
     found = gather(*rays(pose, size), RADIUS - REACH, RADIUS + REACH, steps)
-    pixels = straight(found.colour, found.opacity)
+    pixels = straight(found.color, found.opacity)
     depth = np.where(found.opacity >= 0.5, found.depth, 0.0)
     return View(pixels.reshape(size, size, 4), depth.reshape(size, size))
 

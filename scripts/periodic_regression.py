@@ -8,7 +8,7 @@ models are one and the same network on different features:
   tanh, raw x the same with another activation: levels off
 
 All are fitted to the same periods and then continued over three further ones, which they have not
-seen. Raw coordinates are normalised to [0, 1] on the fitted range by the field. Printed are the
+seen. Raw coordinates are normalized to [0, 1] on the fitted range by the field. Printed are the
 RMSE on the fitted samples and on the three further periods, and the largest |f(x + P) - f(x)| over
 the samples' positions x, shifted from the fitted range into the further periods by P = 1, 2, …
 periods; it is 0 to the last bit where the positions x + P are exact numbers, as they are here.
@@ -27,7 +27,7 @@ from _common import Parser, claim, print_table, run, write_json
 from torch import Tensor
 
 import coordnet as cn
-from coordnet.plotting import COLOURS, new_figure, save_figure, tidy
+from coordnet.plotting import COLORS, new_figure, save_figure, tidy
 
 NAME = "periodic_regression"
 FURTHER = 3
@@ -189,8 +189,8 @@ def regress(options: argparse.Namespace) -> None:
             rows.append(row)
             label = f"{model}: RMSE {row.rmse_inside:.2g}, beyond {row.rmse_beyond:.2g}"
             width = 1.8 if number == 0 else 1.3
-            colour = COLOURS[number]
-            axes.plot(fine, evaluate(field, fine), color=colour, label=label, linewidth=width)
+            color = COLORS[number]
+            axes.plot(fine, evaluate(field, fine), color=color, label=label, linewidth=width)
         low, high = float(series.y.min()), float(series.y.max())
         room = high - low or 1.0
         axes.set_ylim(low - 0.45 * room, high + 0.45 * room)

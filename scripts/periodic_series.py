@@ -31,8 +31,8 @@ import torch
 from _common import Parser, claim, print_table, run, write_json
 
 import coordnet as cn
-from coordnet.plotting import COLOURS, new_figure, save_figure, tidy
-from coordnet.signals import evaluate
+from coordnet.plotting import COLORS, new_figure, save_figure, tidy
+from coordnet.series import evaluate
 
 NAME = "periodic_series"
 DATA = Path(__file__).resolve().parent.parent / "data" / "temperatures.csv"
@@ -199,7 +199,7 @@ def draw(
         days = series.x[shown] / 24
         axes.plot(days, series.y[shown], "o", color="#333333", markersize=2.6, label="data")
         for i, row in enumerate(rows):
-            axes.plot(days, unseen[row.model][shown], color=COLOURS[i], label=row.model)
+            axes.plot(days, unseen[row.model][shown], color=COLORS[i], label=row.model)
         axes.set_xlim(first, first + 7)
         tidy(axes, x=f"day of the year, in {name}", y="temperature (°F)")
         axes.legend(fontsize=8.5, loc="upper right")
@@ -210,7 +210,7 @@ def draw(
     for i, row in enumerate(rows):
         at = np.arange(1, 13) + (i - (len(rows) - 1) / 2) * width
         label = f"{row.model}: {row.held_out:.3g} over all months"
-        axes.bar(at, row.months, width, color=COLOURS[i], label=label)
+        axes.bar(at, row.months, width, color=COLORS[i], label=label)
     axes.set_xticks(range(1, 13))
     axes.set_xlim(0.4, 12.6)
     axes.legend(fontsize=9, loc="upper right", ncols=len(rows))

@@ -15,7 +15,7 @@ import torch
 from _common import Parser, claim, run
 
 import coordnet as cn
-from coordnet.plotting import COLOURS, new_figure, save_figure, tidy
+from coordnet.plotting import COLORS, new_figure, save_figure, tidy
 
 NAME = "plot_encodings"
 INDICES = (1, 10, 50, 100)
@@ -61,9 +61,9 @@ def draw(options: argparse.Namespace) -> None:
     figure = new_figure(9.0, 6.6, f"sin(pos / C^(2(i-1)/d)), d = {LARGE_D}, C = {C:g}")
     panels = figure.subplots(len(INDICES), 1, sharex=True, sharey=True)
     for row, axes in enumerate(panels):
-        i, colour = INDICES[row], COLOURS[row]
-        axes.plot(fine, curves[row], color=colour, linewidth=1.1)
-        axes.plot(whole, dots[row], ".", color=colour, markersize=3.5)
+        i, color = INDICES[row], COLORS[row]
+        axes.plot(fine, curves[row], color=color, linewidth=1.1)
+        axes.plot(whole, dots[row], ".", color=color, markersize=3.5)
         length = 2 * math.pi * C ** (2 * (i - 1) / LARGE_D)
         tidy(axes, title=f"i = {i}, wavelength {length:.4g}")
         axes.set_yticks([-1, 0, 1])
@@ -97,8 +97,8 @@ def draw(options: argparse.Namespace) -> None:
     for row, axes in enumerate(panels):
         factor = "" if row == 0 else f"{row + 1}"
         for column, name in enumerate(("sin", "cos")):
-            colour = COLOURS[column]
-            axes.plot(x, waves[:, row, column], color=colour, label=f"{name} {factor}x")
+            color = COLORS[column]
+            axes.plot(x, waves[:, row, column], color=color, label=f"{name} {factor}x")
         tidy(axes, title=f"k = {row + 1}")
         axes.axvline(2 * math.pi, color="#999999", linewidth=0.9, linestyle=":")
         axes.set_yticks([-1, 0, 1])

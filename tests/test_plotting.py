@@ -9,7 +9,10 @@ import torch
 
 import coordnet as cn
 from coordnet import plotting
-from coordnet.plotting import curves, folded, pictures, signals
+from coordnet.pictures import figures as pictures, save_comparison
+from coordnet.plotting import curves
+from coordnet.scenes import colored_depth
+from coordnet.series import figures as signals, folded_figures as folded, save_folded, save_signal
 
 
 @pytest.fixture
@@ -36,7 +39,7 @@ def texts(figure):
 )
 def test_comparison_of_all_kinds_of_pictures(tmp_path, figures, shape):
     target = np.random.default_rng(0).uniform(size=shape)
-    plotting.save_comparison(tmp_path / "a.png", target, target - 0.1, title="a$b_c")
+    save_comparison(tmp_path / "a.png", target, target - 0.1, title="a$b_c")
     caption = texts(figures[0])
     size = f"{shape[1]} × {shape[0]}"
     assert any(size in text for text in caption)
@@ -49,7 +52,7 @@ def test_comparison_shows_the_error_where_it_is(tmp_path, figures):
     target = np.zeros((24, 40, 3))
     fit = target.copy()
     fit[3, 20] = 1.0
-    plotting.save_comparison(tmp_path / "a.png", torch.from_numpy(target), torch.from_numpy(fit))
+    save_comparison(tmp_path / "a.png", torch.from_numpy(target), torch.from_numpy(fit))
     shown = figures[0].axes[2].images[0].get_array()
     assert shown.shape == (24, 40)
     assert np.argwhere(shown).tolist() == [[3, 20]]
@@ -60,7 +63,7 @@ def test_large_pictures_are_thinned_for_the_figure_alone(tmp_path, figures):
     target = np.full((50, 3001, 1), 100, dtype=np.uint8)
     fit = target.copy()
     fit[7, 8] = 255
-    plotting.save_comparison(tmp_path / "a.png", target, fit, peak=255)
+    save_comparison(tmp_path / "a.png", target, fit, peak=255)
     shown = figures[0].axes[1].images[0].get_array()
     assert max(shown.shape) <= 1024
     assert shown.shape[:2] == (17, 1001)
@@ -69,11 +72,11 @@ def test_large_pictures_are_thinned_for_the_figure_alone(tmp_path, figures):
     assert "largest 155" in " ".join(texts(figures[0]))
 
 
-def test_transparent_pixels_show_the_board_and_not_their_colour(tmp_path, figures):
+def test_transparent_pixels_show_the_board_and_not_their_color(tmp_path, figures):
     target = np.zeros((8, 8, 4))
     target[..., 0] = 1.0  # red, and transparent but for one pixel
     target[2, 5, 3] = 1.0
-    plotting.save_comparison(tmp_path / "a.png", target, target)
+    save_comparison(tmp_path / "a.png", target, target)
     shown = np.asarray(figures[0].axes[0].images[0].get_array())
     assert shown[2, 5].tolist() == [1, 0, 0]
     assert (shown.max(-1) == shown.min(-1)).sum() == 63
@@ -94,7 +97,7 @@ def test_signal_is_drawn_in_order(tmp_path, figures):
     x = rng.permutation(np.r_[np.arange(100.0), 50.0])
     fine = rng.permutation(np.linspace(0, 100, 2001))
     y = np.stack([np.sin(x), np.cos(x)], 1)
-    plotting.save_signal(
+    save_signal(
         tmp_path / "s.png",
         x,
         y,
@@ -122,22 +125,22 @@ def test_signal_of_a_year_and_of_one_sample(tmp_path, figures):
     x = np.arange(8760.0)
     fine = np.linspace(0, 8760, 50_001)
     wave = np.sin(math.tau * fine / 24)
-    plotting.save_signal(
+    save_signal(
         tmp_path / "y.png", x, np.sin(math.tau * x / 24), fine, wave, names=("h", "y"), periods=[24]
     )
     curve = figures[0].axes[0].lines[1]
     assert len(curve.get_xdata()) <= 20_000
     assert curve.get_ydata().max() == wave.max()  # thinning keeps the peaks
-    plotting.save_signal(tmp_path / "o.png", [1.0], [2.0], [1.0], [2.0], names="xy")
+    save_signal(tmp_path / "o.png", [1.0], [2.0], [1.0], [2.0], names="xy")
 
 
 def test_dates_along_the_axis(tmp_path, figures):
     hours = np.linspace(0, 8760, 100)
-    days = cn.datasets.TimeAxis("h", "2010-01-01T00:00:00").days
+    days = cn.series.TimeAxis("h", "2010-01-01T00:00:00").days
     for scale, dated in ((1.0, True), (1e-7, False), (1e4, False)):  # a year, a second, 10^4 years
         x = scale * hours
         calendar = ("time", days)
-        plotting.save_signal(
+        save_signal(
             tmp_path / "d.png", x, x, x, x, names=("h", "y"), periods=[24.0], calendar=calendar
         )
         main, rest, beside = figures[-1].axes
@@ -153,7 +156,7 @@ def test_folded_data_are_shown_above_a_level(tmp_path, figures):
     x = np.arange(0, 100, 0.25)
     wave = np.stack([np.sin(x), np.cos(2 * x)], 1)
     level = (0.5 * x)[:, None]
-    plotting.save_folded(
+    save_folded(
         tmp_path / "f.png", x, wave + level + 0.1, wave + level, [math.tau], levels=[level],
         names=("h", "a", "b"),
     )  # fmt: skip
@@ -166,10 +169,10 @@ def test_folded_data_are_shown_above_a_level(tmp_path, figures):
         assert axes.get_ylabel() == f"{'ab'[i]} less its mean over a period"
 
 
-def test_depths_with_a_sky_keep_their_colours_near():
+def test_depths_with_a_sky_keep_their_colors_near():
     depth = np.array([[1.0, 2.0, 4.0, 1000.0, 0.0]])
-    near = plotting.coloured_depth(depth[:, :3])
-    sky = plotting.coloured_depth(depth)
+    near = colored_depth(depth[:, :3])
+    sky = colored_depth(depth)
     for found, share in ((near, (0, 1 / 3, 1)), (sky, (0, 0.5, 0.75, 1))):
         shown = matplotlib.colormaps["viridis"](1 - np.array(share))[:, :3]
         np.testing.assert_allclose(found[0, : len(share)], shown, atol=0.01)
@@ -191,20 +194,20 @@ def test_figures_without_a_display_or_pyplot(tmp_path):
 def test_what_cannot_be_drawn_is_refused(tmp_path):
     picture = np.zeros((4, 4, 3))
     with pytest.raises(cn.InputError, match=r"\.png, \.pdf, \.svg"):
-        plotting.save_comparison(tmp_path / "a.tex", picture, picture)
+        save_comparison(tmp_path / "a.tex", picture, picture)
     with pytest.raises(cn.InputError, match="one shape"):
-        plotting.save_comparison(tmp_path / "a.png", picture, picture[:3])
+        save_comparison(tmp_path / "a.png", picture, picture[:3])
     with pytest.raises(cn.InputError, match="names must be"):
-        plotting.save_signal(tmp_path / "a.png", [1], [1], [1], [1], names=("x",))
+        save_signal(tmp_path / "a.png", [1], [1], [1], [1], names=("x",))
     with pytest.raises(cn.InputError, match="one length"):
-        plotting.save_signal(tmp_path / "a.png", [1, 2], [1], [1], [1], names="xy")
+        save_signal(tmp_path / "a.png", [1, 2], [1], [1], [1], names="xy")
     assert not list(tmp_path.iterdir())
 
 
 def test_the_same_arrays_give_the_same_bytes(tmp_path):
     names = ("a.png", "b.png")
     for name in names:
-        plotting.save_comparison(tmp_path / name, np.zeros((4, 4)), np.ones((4, 4)))
+        save_comparison(tmp_path / name, np.zeros((4, 4)), np.ones((4, 4)))
     first, second = ((tmp_path / name).read_bytes() for name in names)
     assert first == second
     assert io.BytesIO(first).read(4) == b"\x89PNG"

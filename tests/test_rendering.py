@@ -1,4 +1,4 @@
-"""Pictures of any callable: pixel centres, no swapped axes, bounded memory."""
+"""Pictures of any callable: pixel centers, no swapped axes, bounded memory."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from coordnet import MLP, Field, FourierFeatures, InputError, pixel_centres, render_image
+from coordnet import MLP, Field, FourierFeatures, InputError, pixel_centers, render_image
 from coordnet.memory import empty, rows_within
 from coordnet.rendering import render_points
 
@@ -20,9 +20,9 @@ def coordinates(x):
     return x
 
 
-class TestPixelCentres:
+class TestPixelCenters:
     def test_the_formula(self):
-        grid = pixel_centres(HEIGHT, WIDTH)
+        grid = pixel_centers(HEIGHT, WIDTH)
         assert grid.shape == (HEIGHT, WIDTH, 2)
         assert grid.dtype == torch.float32
         for row, column in [(0, 0), (3, 20), (23, 39)]:
@@ -31,22 +31,22 @@ class TestPixelCentres:
             assert y == np.float32((row + 0.5) / HEIGHT)
 
     def test_some_rows_are_rows_of_the_whole(self):
-        whole = pixel_centres(HEIGHT, WIDTH)
-        assert torch.equal(pixel_centres(HEIGHT, WIDTH, slice(5, 9)), whole[5:9])
-        assert torch.equal(pixel_centres(HEIGHT, WIDTH, slice(20, 99)), whole[20:])
-        assert pixel_centres(HEIGHT, WIDTH, slice(3, 3)).shape == (0, WIDTH, 2)
+        whole = pixel_centers(HEIGHT, WIDTH)
+        assert torch.equal(pixel_centers(HEIGHT, WIDTH, slice(5, 9)), whole[5:9])
+        assert torch.equal(pixel_centers(HEIGHT, WIDTH, slice(20, 99)), whole[20:])
+        assert pixel_centers(HEIGHT, WIDTH, slice(3, 3)).shape == (0, WIDTH, 2)
 
     def test_a_box(self):
-        grid = pixel_centres(2, 4, box=((-1.0, 10.0), (1.0, 20.0)))
+        grid = pixel_centers(2, 4, box=((-1.0, 10.0), (1.0, 20.0)))
         assert grid[0, :, 0].tolist() == [-0.75, -0.25, 0.25, 0.75]
         assert grid[:, 0, 1].tolist() == [12.5, 17.5]
 
     def test_the_default_dtype_and_device_change_nothing(self):
-        expected = pixel_centres(5, 3)
+        expected = pixel_centers(5, 3)
         try:
             torch.set_default_dtype(torch.float64)
             torch.set_default_device("meta")
-            grid = pixel_centres(5, 3)
+            grid = pixel_centers(5, 3)
         finally:
             torch.set_default_dtype(torch.float32)
             torch.set_default_device(None)
@@ -56,7 +56,7 @@ class TestPixelCentres:
     def test_sizes_that_are_none(self, size):
         for height, width in ((size, 3), (3, size)):
             with pytest.raises(InputError):
-                pixel_centres(height, width)
+                pixel_centers(height, width)
             with pytest.raises(InputError):
                 render_image(coordinates, height, width)
 
@@ -76,9 +76,9 @@ class TestRenderImage:
         assert np.array_equal(found[..., 0], picture.numpy())
 
     def test_a_narrow_peak_is_sharpest_at_its_pixel(self):
-        centre = torch.tensor([20.5 / WIDTH, 3.5 / HEIGHT])
+        center = torch.tensor([20.5 / WIDTH, 3.5 / HEIGHT])
         found = render_image(
-            lambda x: (-((x - centre) * 100).square().sum(-1, keepdim=True)).exp(), HEIGHT, WIDTH
+            lambda x: (-((x - center) * 100).square().sum(-1, keepdim=True)).exp(), HEIGHT, WIDTH
         )
         assert np.unravel_index(found.argmax(), found.shape) == (3, 20, 0)
         assert found.max() == 1.0
@@ -89,18 +89,18 @@ class TestRenderImage:
         np.testing.assert_allclose(pairs, small, rtol=0, atol=1e-7)
         assert small[0, 0] == 1 / 16
 
-    def test_values_are_those_of_the_function_at_the_centres(self):
+    def test_values_are_those_of_the_function_at_the_centers(self):
         field = Field(FourierFeatures(2, k=3, period=1.0), MLP(12, 3, hidden_dim=8, seed=0))
         found = render_image(field, HEIGHT, WIDTH)
         assert found.shape == (HEIGHT, WIDTH, 3)
         assert found.dtype == np.float32
-        expected = field(pixel_centres(HEIGHT, WIDTH)).detach().numpy()
+        expected = field(pixel_centers(HEIGHT, WIDTH)).detach().numpy()
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
     @pytest.mark.parametrize(("height", "width"), [(1, 1), (1, 7), (7, 1), (3, 70_001), (500, 3)])
     def test_sizes(self, height, width):
         found = render_image(coordinates, height, width)
-        assert np.array_equal(found, pixel_centres(height, width).numpy())
+        assert np.array_equal(found, pixel_centers(height, width).numpy())
 
     def test_a_box_is_a_part_of_the_picture(self):
         field = Field(FourierFeatures(2, k=3, period=1.0), MLP(12, 1, hidden_dim=8, seed=0))
@@ -117,7 +117,7 @@ class TestRenderImage:
 
         found = render_image(coordinates, 300, 400, convert=to_bytes)
         assert found.dtype == np.uint8
-        expected = np.rint(pixel_centres(300, 400).numpy() * 255).astype(np.uint8)
+        expected = np.rint(pixel_centers(300, 400).numpy() * 255).astype(np.uint8)
         assert np.array_equal(found, expected)
         assert len(seen) > 1
         assert sum(shape[0] for shape in seen) == 300 * 400
@@ -149,13 +149,13 @@ class TestRenderImage:
         made = []
 
         def count(*arguments):
-            made.append(pixel_centres(*arguments))
+            made.append(pixel_centers(*arguments))
             return made[-1]
 
-        monkeypatch.setattr("coordnet.rendering.image.pixel_centres", count)
+        monkeypatch.setattr("coordnet.rendering.grids.pixel_centers", count)
         render_image(lambda x: x[:, :1], 500, 1000)
         assert max(band.numel() for band in made) <= 2 << 16
-        assert torch.equal(torch.cat(made), pixel_centres(500, 1000))
+        assert torch.equal(torch.cat(made), pixel_centers(500, 1000))
 
     def test_any_callable(self):
         network = torch.nn.Linear(2, 1)

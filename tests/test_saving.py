@@ -676,7 +676,7 @@ ABSURD = """
     ]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for encoding, network in cases:
-        spec = {"encoding": encoding, "network": network, "domain": None, "standardised": True}
+        spec = {"encoding": encoding, "network": network, "domain": None, "standardized": True}
         text = json.dumps({"format": 1, "field": spec})
         with open(sys.argv[1], "wb") as file:
             file.write(to_bytes(field.state_dict(), metadata={"coordnet": text}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .. import __version__
+from ..version import __version__
 from .fit_arguments import add_fit
 from .options import Parser, add_runtime, add_unit, positive, size, whole
 
@@ -78,11 +78,11 @@ def _add_views(render: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--depth",
         action="store_true",
-        help="distances along the rays, as colours, or as numbers in an .npy file",
+        help="distances along the rays, as colors, or as numbers in an .npy file",
     )
     group.add_argument(
         "--background",
-        help="white, black, a colour like #8090a0, or none for alpha (default: the run's)",
+        help="white, black, a color like #8090a0, or none for alpha (default: the run's)",
     )
     group.add_argument("--fps", type=positive, help="frames a second of a video (30)")
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from ..encodings import ENCODINGS
 from ..networks import NETWORKS
-from ..tasks.presets import AUDIO_PRESETS, PRESETS, SCENE_PRESETS, SCENE_SPACES
+from ..pictures.options import PRESETS
+from ..scenes.options import PRESETS as SCENE_PRESETS, SPACES as SCENE_SPACES
+from ..sounds.options import PRESETS as AUDIO_PRESETS
 from .options import (
     Parser,
     add_runtime,

@@ -11,7 +11,7 @@ from ..errors import refuse
 from .fit_arguments import fit_parser
 
 if TYPE_CHECKING:
-    from ..tasks import FitOptions
+    from ..kinds.options import FitOptions
 
 __all__ = ["asked_for"]
 
@@ -38,12 +38,12 @@ def asked_for(typed: dict[str, Any]) -> tuple[Path, FitOptions, bool, list[str]]
     if path is None and run is None:
         rule = "fit needs an input, a picture or a table"
         refuse(rule, "none", "See coordnet fit --help.")
-    from ..tasks import FitOptions
+    from ..kinds.options import FitOptions
 
     said: list[str] = []
     if run is not None:
-        from ..tasks.kept import read_kept
-        from ..tasks.run_folder import checkpoint_of
+        from ..runs.folder import checkpoint_of
+        from ..runs.kept import read_kept
 
         wrong = [name for name in typed if name not in _WITH_RESUME]
         if wrong:
@@ -54,7 +54,7 @@ def asked_for(typed: dict[str, Any]) -> tuple[Path, FitOptions, bool, list[str]]
         path = kept.path if path is None else path
         typed = {**_checked(kept.options, run, typed), **typed, "out": run}
     elif report is not None:
-        from ..tasks.like import like
+        from ..runs.like import like
 
         taken, notes = like(report, budget=not any(name in typed for name in _BUDGET))
         taken = _checked(taken, report, typed)

@@ -16,7 +16,7 @@ __all__ = ["Bars", "own_process"]
 def own_process() -> Iterator[None]:
     """Lift Pillow's limit of pixels, and print warnings as sentences, while this lasts.
 
-    The limit that remains is `coordnet.datasets.read_image`'s own. Loggers of libraries write
+    The limit that remains is `coordnet.read_image`'s own. Loggers of libraries write
     nowhere: what they say of damaged files a refusal says in one line.
     """
     from PIL import Image
@@ -48,7 +48,7 @@ def own_process() -> Iterator[None]:
 class Bars:
     """A progress bar for what is under way, one at a time; none where stderr is no terminal.
 
-    Called as `coordnet.tasks.Progress` is.
+    Called as `coordnet.kinds.Progress` is.
     """
 
     def __init__(self) -> None:

@@ -99,7 +99,7 @@ def _fit(options: argparse.Namespace) -> int:
     with own_process(), Signals() as signals, Bars() as bars:
         path, wanted, resume, said = asked_for(typed)
         from ..memory import keep_freed_memory
-        from ..tasks import fit_file
+        from ..runs.fit import fit_file
 
         def say(text: str) -> None:
             try:
@@ -129,7 +129,8 @@ def _fit(options: argparse.Namespace) -> int:
 
 
 def _render(options: argparse.Namespace) -> int:
-    from ..tasks import Views, render_run
+    from ..runs.render import render_run
+    from ..scenes.views import Views
 
     names = ("path", "frames", "camera", "view", "depth", "background", "fps")
     with own_process(), Bars() as bars:
@@ -148,7 +149,7 @@ def _render(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
-    from ..tasks import export_run
+    from ..runs.export import export_run
 
     with own_process(), Bars() as bars:
         export_run(
@@ -165,7 +166,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _predict(options: argparse.Namespace) -> int:
-    from ..tasks import predict_run
+    from ..runs.predict import predict_run
 
     to_stdout = options.output is None or str(options.output) == "-"
 
@@ -190,7 +191,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     import json
 
     from ..files import json_values
-    from ..tasks import evaluate_run
+    from ..runs.evaluate import evaluate_run
 
     with own_process(), Bars() as bars:
         found = evaluate_run(
@@ -212,7 +213,7 @@ def _evaluate(options: argparse.Namespace) -> int:
 
 
 def _info(options: argparse.Namespace) -> int:
-    from ..tasks.info import info_lines
+    from ..runs.info import info_lines
 
     for line in info_lines(options.what):
         print(line)

@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable
 from typing import NoReturn
 
-from ..datasets.units import UNITS, parse_quantity
 from ..errors import InputError
+from ..series.reading.units import UNITS, parse_quantity
 from ..training.interval import interval
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Encodings made of encodings: raw coordinates, normalised coordinates, several side by side."""
+"""Encodings made of encodings: raw coordinates, normalized coordinates, several side by side."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Concat", "Identity", "Normalized"]
 class Identity(Encoding):
     """The coordinates themselves, as float32 (float64 for float64 inputs).
 
-    In a `Field` they are normalised to the unit cube first.
+    In a `Field` they are normalized to the unit cube first.
 
     Args:
         in_dim: number of input axes.
@@ -41,7 +41,7 @@ class Identity(Encoding):
         return {"name": "identity", "in_dim": self.in_dim}
 
     def on_domain(self, lower: Tensor, upper: Tensor) -> Encoding:
-        """Return the coordinates normalised to the unit cube."""
+        """Return the coordinates normalized to the unit cube."""
         return Normalized(self, lower, upper)
 
     def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:
@@ -119,7 +119,7 @@ class Normalized(Encoding):
         }
 
     def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:
-        """Return the features of the normalised coordinates."""
+        """Return the features of the normalized coordinates."""
         home = self.lower.device  # the CPU where x's device has no float64
         unit = difference(x.to(home), self.lower) / self.extent
         return self.encoding.features(unit, dtype).to(x.device)
@@ -209,7 +209,7 @@ class Concat(Encoding):
         }
 
     def on_domain(self, lower: Tensor, upper: Tensor) -> Encoding:
-        """Normalise those encodings that expect it."""
+        """Normalize those encodings that expect it."""
         parts = [part.on_domain(lower[columns], upper[columns]) for part, columns in self._parts()]
         return Concat(parts, self.axes)
 

@@ -68,7 +68,7 @@ class Damped(Encoding):
         return {"name": "damped", "encoding": self.encoding.spec(), "decay": self.decay}
 
     def on_domain(self, lower: Tensor, upper: Tensor) -> Encoding:
-        """Put what normalises the coordinates before the damped features."""
+        """Put what normalizes the coordinates before the damped features."""
         inner = self.encoding.on_domain(lower, upper)
         if isinstance(inner, Normalized):
             return Normalized(self, lower, upper)

@@ -14,7 +14,7 @@ from ..modes import no_autocast
 from .combine import Normalized
 from .defaults import SignalShape
 from .encoding import Encoding
-from .interpolation import interpolate
+from .grid_interpolation import interpolate
 from .vertices import Layout
 
 __all__ = ["DenseGrid", "HashGrid"]

@@ -19,7 +19,7 @@ _MOST_DEGREE = 20
 class Polynomial(Encoding):
     """Powers x, x², …, x^degree of each coordinate, axis by axis: a trend, which never repeats.
 
-    In a `Field` the coordinates are normalised to t = (x - centre) / (half the extent) first,
+    In a `Field` the coordinates are normalized to t = (x - center) / (half the extent) first,
     which is [-1, 1] on the domain; outside it the powers grow as powers do.
 
     Args:
@@ -50,7 +50,7 @@ class Polynomial(Encoding):
         return {"name": "polynomial", "in_dim": self.in_dim, "degree": self.degree}
 
     def on_domain(self, lower: Tensor, upper: Tensor) -> Encoding:
-        """Return the powers of the coordinates normalised to [-1, 1]."""
+        """Return the powers of the coordinates normalized to [-1, 1]."""
         return Normalized(self, lower + (upper - lower) / 2, upper)
 
     def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:

@@ -29,7 +29,7 @@ class SphericalHarmonics(Encoding):
     quantum mechanics (scipy.special.sph_harm_y), Y_lm = √2 Re Y_l^m and Y_l,-m = √2 Im Y_l^m
     for m > 0; the linear ones are -c·y, c·z, -c·x with c = √(3/4π).
 
-    Directions are meant to have length 1, in world axes, not in [0, 1]. Nothing is normalised:
+    Directions are meant to have length 1, in world axes, not in [0, 1]. Nothing is normalized:
     any other vector v gives the solid harmonics |v|^l Y_lm(v/|v|), the polynomials that agree
     with Y_lm on the sphere, homogeneous of degree l. So gradients exist at 0 too, of any order.
 

@@ -2,20 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from .._lazy import attach
 
-from .._lazy import attributes, listing
-
-if TYPE_CHECKING:
-    from .squared import mse, psnr, psnr_from_mse, rmse, snr, snr_from_squares
-    from .structural import ssim
-
-_WHERE = {
-    **dict.fromkeys(("mse", "psnr", "psnr_from_mse", "rmse", "snr", "snr_from_squares"), "squared"),
-    "ssim": "structural",
-}
-
-__all__ = ["mse", "psnr", "psnr_from_mse", "rmse", "snr", "snr_from_squares", "ssim"]
-
-__getattr__ = attributes(__name__, _WHERE)
-__dir__ = listing(__name__, __all__)
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._lazy import LazyTable, attributes, listing
+from .._lazy import LazyTable, attach
 
 if TYPE_CHECKING:
-    from .mlp import MLP
     from .network import Network
-
-__all__ = ["MLP", "NETWORKS", "Network", "build_network"]
 
 # name in specs and on the command line → what builds it
 NETWORKS: LazyTable[Any] = LazyTable(__name__, {"mlp": "mlp:MLP"})
@@ -30,5 +27,4 @@ def build_network(spec: Any) -> Network:
     return build_from(spec, "network", NETWORKS)
 
 
-__getattr__ = attributes(__name__, {"MLP": "mlp", "Network": "network"})
-__dir__ = listing(__name__, __all__)
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from .figures import COLOURS, INK, PathLike, check_ending, new_figure, save_figure, span, tidy
+from .figures import COLORS, INK, PathLike, check_ending, new_figure, save_figure, span, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,10 +42,10 @@ def save_curve(path: PathLike, history: Iterable[Point], *, title: str = "") -> 
     step, seconds, loss, psnr = np.array(rows, dtype=np.float64).reshape(-1, 4).T
     figure = new_figure(7.5, 5.2, title)
     above, below = figure.subplots(2, 1, sharex=True)
-    for axes, values, colour in ((above, psnr, COLOURS[0]), (below, loss, COLOURS[1])):
+    for axes, values, color in ((above, psnr, COLORS[0]), (below, loss, COLORS[1])):
         good = np.isfinite(values) & ((values > 0) if axes is below else True)
         mark = "o" if good.sum() < 40 else ""
-        axes.plot(step[good], values[good], color=colour, marker=mark, markersize=3.5)
+        axes.plot(step[good], values[good], color=color, marker=mark, markersize=3.5)
         if not good.any():
             axes.text(0.5, 0.5, "no points", transform=axes.transAxes, ha="center", color=INK)
             axes.set_yticks([])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "COLOURS",
+    "COLORS",
     "INK",
     "PathLike",
     "as_array",
@@ -34,8 +34,8 @@ __all__ = [
     "tidy",
 ]
 
-# Okabe and Ito's colours, which the colour-blind can tell apart
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#444444")
+# Okabe and Ito's colors, which the color-blind can tell apart
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#444444")
 INK = "#333333"
 _FORMATS = {".png": {"Software": None}, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
 _DPI = 150

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from .. import __version__
 from ..errors import refuse
 from ..files import remove_stale
+from ..version import __version__
 from .checkpoint_file import CheckpointFile, damaged, read_checkpoint, write_checkpoint
 from .interval import Interval, interval
 from .progress import Say, warn
@@ -36,7 +36,7 @@ class Checkpoint:
     """Where a fit keeps its state, and how often.
 
     The state is everything that later steps follow from: the module, the moments of the
-    optimiser, the place in the schedule and in the shuffled epoch, the losses so far, and the
+    optimizer, the place in the schedule and in the shuffled epoch, the losses so far, and the
     last good parameters. On one device and number of threads a fit that goes on from it gives
     the losses, bit for bit, of one that was never stopped, where its budget is in steps. (A
     module that draws from PyTorch's global random generator, as dropout does, is the exception:

@@ -20,7 +20,7 @@ from .result import FitResult
 from .runtime import choose_device
 from .samples import Samples, TensorSamples, check_samples, check_weights
 
-__all__ = ["fit", "minimise"]
+__all__ = ["fit", "minimize"]
 
 
 def fit(
@@ -88,10 +88,10 @@ def fit(
             with read_checkpoint(checkpoint.path) as file:
                 load_module(module, file)
         objective = Regression(module, samples.to(device), config, device)
-        return minimise(objective, config, start, stop, checkpoint=checkpoint, say=say)
+        return minimize(objective, config, start, stop, checkpoint=checkpoint, say=say)
 
 
-def minimise(
+def minimize(
     objective: Objective,
     config: FitConfig,
     start: float | None = None,

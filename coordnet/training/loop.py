@@ -11,7 +11,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from ..metrics import psnr_from_mse
+from ..metrics.psnr_snr import psnr_from_mse
 from .average import Average
 from .blocks import in_blocks, ran_out_of_memory
 from .checkpoint import Keeper, module_tensors
@@ -161,7 +161,7 @@ class Loop:
         return total
 
     def move(self, rate: float) -> None:
-        """Let the optimiser take its step; where memory runs out, go back to the last good one."""
+        """Let the optimizer take its step; where memory runs out, go back to the last good one."""
         try:
             self.optimizer.step(rate)
         except (RuntimeError, MemoryError) as error:
@@ -169,7 +169,7 @@ class Loop:
                 raise
             self.restore()  # some parameters have moved, others have not
             raise RuntimeError(
-                "not enough memory for a step of the optimiser. Choose a smaller network or "
+                "not enough memory for a step of the optimizer. Choose a smaller network or "
                 f"encoding; the model keeps its parameters from step {self.good[0]}."
             ) from error
 

@@ -14,7 +14,7 @@ from ..constants import supports_float64
 from ..errors import refuse
 from ..field import Field
 from ..memory import rows_within
-from ..metrics import psnr_from_mse
+from ..metrics.psnr_snr import psnr_from_mse
 from .config import FitConfig
 from .features import encode_once
 from .runtime import choose_precision, compiled, dtype_of
@@ -98,7 +98,7 @@ class Objective(ABC):
 class Regression(Objective):
     """The mean square error of a module at samples.
 
-    A field is taken apart: its network learns standardised values, from features that are
+    A field is taken apart: its network learns standardized values, from features that are
     worked out once where they may be kept.
     """
 
@@ -126,13 +126,13 @@ class Regression(Objective):
             features = encode_once(module, samples, kept, config.cache_bytes, self.block)
             if features is not None:
                 self.model = module.network
-                self.kept = features, self.standardised(samples.batch(slice(None))[1])
+                self.kept = features, self.standardized(samples.batch(slice(None))[1])
         self.forward = compiled(self.model) if config.compile else self.model
 
     def __len__(self) -> int:
         return len(self.samples)
 
-    def standardised(self, values: Tensor) -> Tensor:
+    def standardized(self, values: Tensor) -> Tensor:
         """Return what the model learns: float64 where that is possible, then rounded once."""
         if not supports_float64(values.device):
             return (values.to(self.wide) - self.mean) / self.std
@@ -147,7 +147,7 @@ class Regression(Objective):
             x, y = self.kept[0][which], self.kept[1][which]
         else:
             x, y = self.samples.draw(which, self.taken)
-            y = self.standardised(y)
+            y = self.standardized(y)
         # a run of rows is a view of what later steps read
         return _ordinary(x, copied=isinstance(which, slice)), _ordinary(y)
 
@@ -156,7 +156,7 @@ class Regression(Objective):
         self.taken = step
 
     def losses(self, which: Batch, rows: int) -> tuple[Tensor, Tensor]:
-        """Return the mean square error of standardised values, weighted, and of the values."""
+        """Return the mean square error of standardized values, weighted, and of the values."""
         inputs, targets = self.fetch(which)
         with self.autocast():
             output = self.forward(inputs)

@@ -17,7 +17,7 @@ class HistoryPoint:
     Attributes:
         step: steps taken.
         seconds: since the call of `fit`.
-        loss: mean loss of the batches since the point before, in standardised values.
+        loss: mean loss of the batches since the point before, in standardized values.
         psnr: PSNR of those same batches in dB.
     """
 

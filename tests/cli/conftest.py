@@ -13,7 +13,8 @@ import pytest
 from PIL import Image
 
 from coordnet.cli import main
-from coordnet.tasks import FitOptions, fit_file
+from coordnet.kinds import FitOptions
+from coordnet.runs import fit_file
 
 DATA = Path(__file__).parents[2] / "data"
 TINY = ("--steps", "3", "--hidden-dim", "16", "--layers", "1", "--device", "cpu")
@@ -52,16 +53,16 @@ def _stand_in_figures(request, monkeypatch):
     if "real_figures" in request.fixturenames:
         return
     for where in (
-        "fit.save_curve",
-        "image.save_comparison",
-        "table_outputs.save_signal",
-        "table_harmonics.save_folded",
-        "table_harmonics.save_k_curve",
-        "table_harmonics.save_periodogram",
-        "scene.save_contact_sheet",
+        "runs.fit.save_curve",
+        "pictures.task.save_comparison",
+        "series.outputs.save_signal",
+        "series.harmonic_outputs.save_folded",
+        "series.harmonic_outputs.save_k_curve",
+        "series.harmonic_outputs.save_periodogram",
+        "scenes.task.save_contact_sheet",
     ):
         monkeypatch.setattr(
-            f"coordnet.tasks.{where}", lambda path, *a, **k: Path(path).write_bytes(b"figure")
+            f"coordnet.{where}", lambda path, *a, **k: Path(path).write_bytes(b"figure")
         )
 
 

@@ -11,11 +11,11 @@ import sys
 import traceback
 from pathlib import Path
 
-import coordnet.tasks.fit
-import coordnet.tasks.image
-import coordnet.tasks.info
-import coordnet.tasks.kept
-import coordnet.tasks.like
+import coordnet.pictures.task
+import coordnet.runs.fit
+import coordnet.runs.info
+import coordnet.runs.kept
+import coordnet.runs.like
 import coordnet.training.loop
 
 
@@ -24,8 +24,8 @@ def figure(path, *arguments, **options):
     Path(path).write_bytes(b"figure")
 
 
-coordnet.tasks.fit.save_curve = figure
-coordnet.tasks.image.save_comparison = figure
+coordnet.runs.fit.save_curve = figure
+coordnet.pictures.task.save_comparison = figure
 
 for line in sys.stdin:
     request = json.loads(line)

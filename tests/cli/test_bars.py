@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from coordnet.cli.host import Bars
-from coordnet.tasks import FitOptions, evaluate_run, fit_file
+from coordnet.kinds import FitOptions
+from coordnet.runs import evaluate_run, fit_file
 
 SCENE = Path(__file__).parents[2] / "data" / "scene"
 

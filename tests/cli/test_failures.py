@@ -303,7 +303,7 @@ def test_a_signal_while_the_pictures_are_made(
         signal.raise_signal(getattr(signal, number))
         pytest.fail("it should have ended")
 
-    monkeypatch.setattr("coordnet.tasks.image.render_image", slow)
+    monkeypatch.setattr("coordnet.pictures.task.render_image", slow)
     found = run(*FIT, "--steps", "8", "--overwrite", "--seed", "4")
     assert found.status == 128 + getattr(signal, number)
     one_line(found.err, "the model is saved, not all of its pictures")
@@ -319,7 +319,7 @@ def test_a_signal_before_the_first_step_saves_nothing(refused, monkeypatch, numb
     def early(*arguments, **options):
         signal.raise_signal(getattr(signal, number))
 
-    monkeypatch.setattr("coordnet.tasks.task.fit", early)
+    monkeypatch.setattr("coordnet.kinds.task.fit", early)
     refused("fit", "p.png", status=128 + getattr(signal, number))
 
 

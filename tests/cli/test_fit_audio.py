@@ -8,7 +8,8 @@ import pytest
 import torch
 
 import coordnet as cn
-from coordnet.tasks import FitOptions, fit_file
+from coordnet.kinds import FitOptions
+from coordnet.runs import fit_file
 
 pytest.importorskip("soundfile")
 
@@ -21,7 +22,7 @@ def _no_sound_figures(request, monkeypatch):
     """Drawing costs half a second a fit."""
     if "real_figures" not in request.fixturenames:
         monkeypatch.setattr(
-            "coordnet.tasks.audio.SoundFigure.save",
+            "coordnet.sounds.task.SoundFigure.save",
             lambda self, path: Path(path).write_bytes(b"figure"),
         )
 
@@ -44,8 +45,8 @@ def stereo(tmp_path_factory):
     said = []
     options = FitOptions(steps=300, device="cpu", out=folder / "run")
     with pytest.MonkeyPatch.context() as patch:
-        for where in ("fit.save_curve", "audio.SoundFigure.save"):
-            patch.setattr(f"coordnet.tasks.{where}", lambda *a, **k: None)
+        for where in ("runs.fit.save_curve", "sounds.task.SoundFigure.save"):
+            patch.setattr(f"coordnet.{where}", lambda *a, **k: None)
         fit_file(folder / "a.wav", options, say=said.append)
     return folder, "\n".join(said)
 

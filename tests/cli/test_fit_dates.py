@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import coordnet as cn
-from coordnet.tasks import FitOptions, fit_file
+from coordnet.kinds import FitOptions
+from coordnet.runs import fit_file
 
 PERIODIC = ("--steps", "150", "--hidden-dim", "32", "--layers", "1", "--device", "cpu")
 
@@ -17,8 +18,8 @@ PERIODIC = ("--steps", "150", "--hidden-dim", "32", "--layers", "1", "--device",
 def no_figures():
     """Draw nothing: a figure takes as long as such a fit."""
     with pytest.MonkeyPatch.context() as patch:
-        for where in ("fit.save_curve", "table_outputs.save_signal"):
-            patch.setattr(f"coordnet.tasks.{where}", lambda *a, **k: None)
+        for where in ("runs.fit.save_curve", "series.outputs.save_signal"):
+            patch.setattr(f"coordnet.{where}", lambda *a, **k: None)
         yield
 
 
@@ -201,7 +202,7 @@ def test_co2_is_one_command(co2, report):
 
 
 def test_a_trend_goes_on_beyond_the_data_and_the_season_with_it(co2):
-    from coordnet.tasks import predict_run
+    from coordnet.runs import predict_run
 
     folder, _ = co2
     table = cn.read_table(Path(__file__).parents[2] / "data/co2.csv")

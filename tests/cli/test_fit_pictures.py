@@ -10,8 +10,8 @@ from PIL import Image
 
 import coordnet as cn
 from coordnet.encodings import ENCODINGS
-from coordnet.tasks import task as fit_module
-from coordnet.tasks.image import ImageTask
+from coordnet.kinds import task as fit_module
+from coordnet.pictures.task import ImageTask
 
 FILES = {"model.safetensors", "reconstruction.png", "comparison.png", "curve.png", "report.json"}
 REPEATING = ("harmonic", "octave", "lattice", "gaussian")
@@ -83,7 +83,7 @@ def test_16_bits_are_divided_by_65535_and_stay_16_bits(fit, picture, pixels, ope
     target = pixels(12, 20, peak=65535, dtype=np.uint16)
     picture("deep.png", target)
     found, report = fit("deep.png")
-    assert "grey, 16 bits" in found.out
+    assert "gray, 16 bits" in found.out
     written = np.asarray(opened("run/reconstruction.png"))
     assert written.max() > 255
     rmse = math.sqrt(np.square(written / 65535 - target / 65535).mean())
@@ -107,9 +107,9 @@ def test_one_white_pixel_is_rendered_where_it_lies(fit, picture, opened):
     assert np.unravel_index(written.argmax(), written.shape) == (3, 20)
 
 
-def test_constant_grey_comes_back_as_the_byte_it_was(run, fit, picture, opened):
-    picture("grey.png", np.full((6, 9), 128, np.uint8))
-    fit("grey.png", tiny=("--steps", "60", "--hidden-dim", "16", "--layers", "1"))
+def test_constant_gray_comes_back_as_the_byte_it_was(run, fit, picture, opened):
+    picture("gray.png", np.full((6, 9), 128, np.uint8))
+    fit("gray.png", tiny=("--steps", "60", "--hidden-dim", "16", "--layers", "1"))
     assert run("render", "run", "-o", "again.png").status == 0
     for path in ("run/reconstruction.png", "again.png"):
         assert set(np.unique(np.asarray(opened(path)))) <= {127, 128}
@@ -213,15 +213,15 @@ def test_a_page_of_a_tiff_is_chosen(fit, refused, values_of):
 
 
 def test_budgets_and_targets_are_kept_and_said(fit, picture):
-    picture("grey.png", np.full((4, 4), 128, np.uint8))
+    picture("gray.png", np.full((4, 4), 128, np.uint8))
     tiny = ("--steps", "4000", "--hidden-dim", "16", "--layers", "1")
-    found, report = fit("grey.png", "--target-psnr", "20", "--seconds", "50", tiny=tiny)
+    found, report = fit("gray.png", "--target-psnr", "20", "--seconds", "50", tiny=tiny)
     assert "at most 4,000 steps or 50 s, or until 20 dB" in found.out
     assert report["stop_reason"] == "target"
     assert "target reached" in found.out
     assert report["metrics"]["psnr"] >= 20
     assert report["steps"] < 4000
-    found, report = fit("grey.png", "--seconds", "0.05", tiny=tiny[2:], out="short")
+    found, report = fit("gray.png", "--seconds", "0.05", tiny=tiny[2:], out="short")
     assert "at most 0.05 s" in found.out
     assert report["stop_reason"] == "seconds"
 

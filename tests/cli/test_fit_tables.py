@@ -236,7 +236,7 @@ def test_the_least_tables_work(fit, text, periods, real_figures):
 
 
 def test_the_time_of_a_closed_form_fit_is_its_own(fit, data, monkeypatch):
-    from coordnet.tasks import table
+    from coordnet.series import task as table
 
     solve, clock = table.fit_exactly, [0.0]
     monkeypatch.setattr(table.time, "perf_counter", lambda: clock[0])

@@ -20,7 +20,7 @@ def test_a_picture_is_fitted_with_a_grid_and_rendered_from_its_file(
     field = cn.load("run/model.safetensors")
     assert isinstance(field.encoding, cn.Normalized)
     assert type(field.encoding.encoding).__name__.lower() == name
-    assert report["metrics"]["psnr"] > 10  # the mean colour has about 10.8
+    assert report["metrics"]["psnr"] > 10  # the mean color has about 10.8
     assert run("render", "run", "-o", "again.png").status == 0
     assert np.array_equal(values_of("again.png"), values_of("run/reconstruction.png"))
     assert Path("run/report.json").is_file()

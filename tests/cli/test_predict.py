@@ -12,7 +12,8 @@ import torch
 
 import coordnet as cn
 from coordnet.errors import InputError
-from coordnet.tasks import FitOptions, fit_file, predict_run
+from coordnet.kinds import FitOptions
+from coordnet.runs import fit_file, predict_run
 
 TINY = {"steps": 20, "hidden_dim": 16, "layers": 1, "device": "cpu"}
 
@@ -25,8 +26,8 @@ def silent(text):
 def no_figures():
     """Draw nothing: a figure takes as long as such a fit."""
     with pytest.MonkeyPatch.context() as patch:
-        for where in ("fit.save_curve", "table_outputs.save_signal"):
-            patch.setattr(f"coordnet.tasks.{where}", lambda *a, **k: None)
+        for where in ("runs.fit.save_curve", "series.outputs.save_signal"):
+            patch.setattr(f"coordnet.{where}", lambda *a, **k: None)
         yield
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import coordnet as cn
-from coordnet.tasks.presets import PRESETS, recipe
+from coordnet.pictures.presets import PRESETS, recipe
 
 
 def grid_of(size, repeats=(False, False)):
@@ -42,8 +42,8 @@ def test_every_pixel_has_a_vertex_to_itself(size, repeats):
     table = torch.arange(len(grid.tables), dtype=torch.float64)[:, None].repeat(1, 2)
     with torch.no_grad():
         grid.double().tables.copy_(table)
-        centres = (torch.arange(n, dtype=torch.float64) for n in (height, width))
-        y, x = ((each + 0.5) / n for each, n in zip(centres, (height, width), strict=True))
+        centers = (torch.arange(n, dtype=torch.float64) for n in (height, width))
+        y, x = ((each + 0.5) / n for each, n in zip(centers, (height, width), strict=True))
         y, x = torch.meshgrid(y, x, indexing="ij")
         found = grid(torch.stack([x, y], -1).reshape(-1, 2))[:, -2]
     rows = found.round()

@@ -25,7 +25,7 @@ finally:
 TELLING = """
 import sys
 from coordnet.cli import main
-from coordnet.tasks import task as module
+from coordnet.kinds import task as module
 real = module.fit
 def fit(*arguments, stop, **options):
     asked = []

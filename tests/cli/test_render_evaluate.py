@@ -18,13 +18,13 @@ def test_png_at_the_fitted_size_is_the_reconstruction(run, fitted, opened):
 
 
 @pytest.mark.parametrize(("size", "shape"), [("7x9", (9, 7)), ("40X24", (24, 40)), ("1x3", (3, 1))])
-def test_other_sizes_are_the_field_at_their_pixel_centres(run, fitted, size, shape, opened):
+def test_other_sizes_are_the_field_at_their_pixel_centers(run, fitted, size, shape, opened):
     assert run("render", fitted / "run", "-o", "other.png", "--size", size).status == 0
     written = np.asarray(opened("other.png"))
     assert written.shape == (*shape, 3)
     field = cn.load(fitted / "run/model.safetensors")
     with torch.no_grad():
-        values = field(cn.pixel_centres(*shape)).clamp(0, 1).numpy()
+        values = field(cn.pixel_centers(*shape)).clamp(0, 1).numpy()
     assert np.abs(written - 255 * values).max() < 0.51
 
 
@@ -48,15 +48,15 @@ def test_jpeg_is_written_and_said_to_lose(run, fitted, opened):
 def test_a_side_too_long_for_the_format_is_refused_before_rendering(
     refused, fitted, monkeypatch, name, size
 ):
-    monkeypatch.delattr("coordnet.tasks.image.render_image")
+    monkeypatch.delattr("coordnet.pictures.task.render_image")
     width, height = size.split("x")
     words = [f"{width} x {height}", ".png", name]
     refused("render", fitted / "run", "-o", name, "--size", size, words=words)
 
 
 def test_tiff_keeps_what_it_can_hold(run, fit, fitted, picture, pixels, opened):
-    assert "8 bits" in run("render", fitted / "run", "-o", "colour.tif").out
-    assert opened("colour.tif").mode == "RGB"
+    assert "8 bits" in run("render", fitted / "run", "-o", "color.tif").out
+    assert opened("color.tif").mode == "RGB"
     deep = pixels(5, 7, peak=65535, dtype=np.uint16)
     picture("deep.png", deep)
     fit("deep.png")
@@ -118,7 +118,7 @@ def test_a_failed_write_leaves_nothing_and_is_a_failure(refused, fitted, monkeyp
     def full(path, data):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("coordnet.datasets.image_files.write_atomic", full)
+    monkeypatch.setattr("coordnet.image_files.writing.write_atomic", full)
     words = ["p.png", "No space left"]
     refused("render", fitted / "run", "-o", "p.png", words=words, status=1)
 
@@ -160,9 +160,9 @@ def test_evaluate_of_an_exact_fit_is_strict_json(run, fitted):
 
 
 def test_other_channels_are_refused(refused, fitted, picture, pixels):
-    picture("grey.png", pixels(12, 20))
-    words = ["3 channels", "1 (grey)"]
-    refused("evaluate", fitted / "run", "grey.png", words=words)
+    picture("gray.png", pixels(12, 20))
+    words = ["3 channels", "1 (gray)"]
+    refused("evaluate", fitted / "run", "gray.png", words=words)
 
 
 def test_files_of_another_kind_are_refused(refused, fitted, fitted_table):

@@ -12,10 +12,9 @@ import pytest
 import torch
 
 import coordnet as cn
-from coordnet.cameras import Cameras, look_at
 from coordnet.cli.arguments import parser
-from coordnet.radiance import original_nerf
-from coordnet.tasks.scene_views import PATHS
+from coordnet.scenes import Cameras, look_at, original_nerf
+from coordnet.scenes.views import PATHS
 
 LOWER, UPPER = [-1.0, -1.0, -1.0], [1.0, 1.0, 0.5]
 DENSITY = 30.0
@@ -23,7 +22,7 @@ DENSITY = 30.0
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory):
-    """A run whose scene is a box of fog of one colour, (½, ¾, ¼)."""
+    """A run whose scene is a box of fog of one color, (½, ¾, ¼)."""
     folder = tmp_path_factory.mktemp("scene")
     settings = {"hidden_dim": 4, "coarse_samples": 8, "fine_samples": 4, "cut": True}
     model = original_nerf(0.5, 6.0, LOWER, UPPER, **settings)
@@ -32,12 +31,12 @@ def scene(tmp_path_factory):
             parameter.zero_()
         for field in (model.coarse, model.fine):
             field.density_network.layers[-1].bias[0] = DENSITY
-            field.colour_network.layers[-1].bias[:] = torch.tensor([0.0, math.log(3), -math.log(3)])
+            field.color_network.layers[-1].bias[:] = torch.tensor([0.0, math.log(3), -math.log(3)])
     eyes = [(4 * math.cos(a), 4 * math.sin(a), 1.0) for a in (0.0, 1.5, 3.0, 4.5)]
     poses = look_at(torch.tensor(eyes, dtype=torch.float64), (0.0, 0.0, 0.0))
     cameras = Cameras.pinhole(poses, 20.0, width=16, height=12)
     about = {
-        "lens": {"width": 16, "height": 12, "focal": [20.0, 20.0], "centre": [8.0, 6.0],
+        "lens": {"width": 16, "height": 12, "focal": [20.0, 20.0], "center": [8.0, 6.0],
                  "distortion": None},
         "poses": cameras.poses.flatten(1).tolist(),
         "box": [LOWER, UPPER],

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import coordnet as cn
-from coordnet.tasks.run_folder import open_model
+from coordnet.runs.folder import open_model
 from coordnet.training.checkpoint_file import read_checkpoint
 
 WIDE = ("--hidden-dim", "16", "--layers", "1", "--device", "cpu")

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import coordnet as cn
-from coordnet.tasks import task as fit_module
+from coordnet.kinds import task as fit_module
 from coordnet.training import NonFiniteLossError
 
 DIVERGING = ("--learning-rate", "1e6", "--steps", "40", "--hidden-dim", "64", "--layers", "4")
@@ -96,7 +96,7 @@ def test_a_diverging_fit_names_the_step_and_keeps_the_last_good_model(run, one_l
     assert [p.name for p in Path("run").iterdir()] == ["model.safetensors"]
     field = cn.load("run/model.safetensors")
     with torch.no_grad():
-        assert field(cn.pixel_centres(4, 5)).isfinite().all()
+        assert field(cn.pixel_centers(4, 5)).isfinite().all()
     assert run("render", "run", "-o", "r.png").status == 0
 
 
@@ -135,9 +135,9 @@ def test_a_full_disk_at_the_end(run, fit, one_line, tree, monkeypatch, failing, 
 
     where = {
         "model": "coordnet.saving.write_atomic",
-        "report": "coordnet.tasks.fit.write_json",
-        "picture": "coordnet.datasets.image_files.write_atomic",
-        "curve": "coordnet.tasks.fit.save_curve",
+        "report": "coordnet.runs.fit.write_json",
+        "picture": "coordnet.image_files.writing.write_atomic",
+        "curve": "coordnet.runs.fit.save_curve",
     }
     monkeypatch.setattr(where[failing], full)
     found = run("fit", "p.png", "--out", "run", "--steps", "2", "--overwrite", "--seed", "5")
@@ -225,5 +225,5 @@ def test_ctrl_c_while_rendering(refused, fitted, monkeypatch):
     def slow(*arguments, **options):
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("coordnet.tasks.image.render_image", slow)
+    monkeypatch.setattr("coordnet.pictures.task.render_image", slow)
     refused("render", fitted / "run", "-o", "r.png", words=["interrupted"], status=130)

@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 
 import coordnet as cn
-from coordnet.cameras import look_at
-from coordnet.radiance import OccupancyModel, UnboundedModel
+from coordnet.scenes import OccupancyModel, UnboundedModel, look_at
 
 TINY = ("--steps", "6", "--hidden-dim", "16", "--layers", "1", "--device", "cpu")
 SIDE = 12
 
 
 def write_scene(folder, eyes, targets, *, alpha=None, **more):
-    """Write a scene of coloured noise: its pictures are never looked at closely here."""
+    """Write a scene of colored noise: its pictures are never looked at closely here."""
     folder = Path(folder)
     (folder / "train").mkdir(parents=True)
     generator = np.random.default_rng(0)
@@ -50,7 +49,7 @@ def test_pictures_without_alpha_have_no_bounds(run, report, tmp_path):
     assert "what the cameras look at" in done.out
     model = cn.load("run/model.safetensors")
     assert type(model) is UnboundedModel
-    np.testing.assert_allclose(model.centre, [0, 0, 0], atol=0.2)
+    np.testing.assert_allclose(model.center, [0, 0, 0], atol=0.2)
     assert model.radius == pytest.approx(3.15, rel=0.05)
     about = report("run")["input"]
     assert about["bounded"] is False

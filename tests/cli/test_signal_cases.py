@@ -1,4 +1,4 @@
-"""Signals as people have them: faults of neighbouring tools, on the command line and the API."""
+"""Signals as people have them: faults of neighboring tools, on the command line and the API."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -106,9 +106,9 @@ def test_shuffled_rows_with_a_duplicate_are_the_sorted_fit(fit, table, real_figu
     }
     drawn = []
     monkeypatch.setattr(
-        "coordnet.tasks.table_outputs.save_signal", lambda path, x, *rest, **k: drawn.append(x)
+        "coordnet.series.outputs.save_signal", lambda path, x, *rest, **k: drawn.append(x)
     )
-    monkeypatch.setattr("coordnet.tasks.fit.save_curve", lambda *a, **k: None)
+    monkeypatch.setattr("coordnet.runs.fit.save_curve", lambda *a, **k: None)
     found = {}
     for name, order in orders.items():
         table(f"{name}.csv", t=t[order], v=v[order])

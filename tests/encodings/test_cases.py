@@ -1,4 +1,4 @@
-"""Faults of neighbouring projects, and every refusal of the encoders."""
+"""Faults of neighboring projects, and every refusal of the encoders."""
 
 import itertools
 import json
@@ -165,7 +165,7 @@ def test_what_is_not_finite_stays_visible():
         assert features[2].isfinite().all()
 
 
-def test_an_optimiser_leaves_gaussian_frequencies_alone():
+def test_an_optimizer_leaves_gaussian_frequencies_alone():
     encoding = FF.gaussian(2, 8, seed=4)
     before = encoding.cycles.clone()
     model = torch.nn.Sequential(encoding, torch.nn.Linear(16, 1))
@@ -173,9 +173,9 @@ def test_an_optimiser_leaves_gaussian_frequencies_alone():
     model.requires_grad_(False)
     model.requires_grad_(True)
     model.train()
-    optimiser = torch.optim.AdamW(model.parameters(), lr=0.1)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
     model(torch.rand(5, 2)).square().mean().backward()
-    optimiser.step()
+    optimizer.step()
     assert torch.equal(encoding.cycles, before)
     assert not encoding.cycles.requires_grad
 
@@ -215,7 +215,7 @@ def test_casts_lose_nothing_of_the_frequencies():
         assert torch.equal(encoding.cycles, before)
 
 
-def test_autocast_keeps_all_512_pixel_centres_apart():
+def test_autocast_keeps_all_512_pixel_centers_apart():
     x = ((torch.arange(512) + 0.5) / 512)[:, None]
     encoding = FF(1, 4, period=2.0)
     with torch.autocast("cpu", torch.bfloat16):
@@ -292,7 +292,7 @@ def test_normalized_changes_unit_with_the_data(uniform):
 
 
 @pytest.mark.parametrize("include_input", [False, True])
-def test_on_domain_normalises_what_is_measured_in_domain_lengths(uniform, include_input):
+def test_on_domain_normalizes_what_is_measured_in_domain_lengths(uniform, include_input):
     lower, upper = torch.tensor([10.0, -5.0]), torch.tensor([30.0, 5.0])
     x = lower + (upper - lower) * uniform((6, 2)).float()
     unit = (x - lower) / (upper - lower)
@@ -316,7 +316,7 @@ def test_on_domain_normalises_what_is_measured_in_domain_lengths(uniform, includ
     assert torch.equal(Identity(2).on_domain(lower, upper)(x), unit)
 
 
-def test_concat_on_domain_normalises_its_parts(uniform):
+def test_concat_on_domain_normalizes_its_parts(uniform):
     lower, upper = torch.tensor([10.0, -5.0]), torch.tensor([30.0, 5.0])
     x = lower + (upper - lower) * uniform((6, 2)).float()
     both = Concat([FF(1, 2, 24.0), Identity(2)], axes=[[1], [1, 0]]).on_domain(lower, upper)
@@ -332,7 +332,7 @@ def test_concat_on_domain_normalises_its_parts(uniform):
         {},
         {"name": 3},
         {"name": "harmonics"},
-        {"name": "harmonic", "in_dim": 1, "k": 2, "colour": 3},
+        {"name": "harmonic", "in_dim": 1, "k": 2, "color": 3},
         {"name": "octave"},
         {"name": "harmonic", "in_dim": 1, "k": 0},
         {"name": "concat", "encodings": 5},

@@ -33,7 +33,7 @@ NETWORKS = {
 
 
 def network(kind, out_dim):
-    """A randomly initialised network of out_dim inputs, the same at every call."""
+    """A randomly initialized network of out_dim inputs, the same at every call."""
     activation, depth = NETWORKS[kind]
     sizes = [out_dim, *[19] * depth, 2]
     layers = []

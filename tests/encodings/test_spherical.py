@@ -85,7 +85,7 @@ def test_the_first_nine_written_out(directions):
 
 
 def test_other_vectors_give_the_solid_harmonics(directions):
-    """Homogeneous of degree l: nothing is normalised, and nothing is infinite at 0."""
+    """Homogeneous of degree l: nothing is normalized, and nothing is infinite at 0."""
     encoding, at = SphericalHarmonics(degree=8), directions(50)
     bands = torch.cat([torch.full((2 * band + 1,), band) for band in range(8)])
     for length in (0.0, 0.5, 3.0):

@@ -15,11 +15,11 @@ import torch
 from coordnet import read_audio, read_image, read_scene, read_table
 from coordnet.cli import main
 from coordnet.cli.given import as_typed
-from coordnet.datasets import read_cameras
 from coordnet.errors import InputError
+from coordnet.runs.kept import model_of_checkpoint, read_kept
+from coordnet.runs.like import like
 from coordnet.saving import load, load_settings
-from coordnet.tasks.kept import model_of_checkpoint, read_kept
-from coordnet.tasks.like import like
+from coordnet.scenes import read_cameras
 from coordnet.training import fit
 from coordnet.training.checkpoint import Checkpoint
 
@@ -107,7 +107,7 @@ class Models(Kind):
         with torch.no_grad():
             if hasattr(model, "render"):
                 toward = torch.tensor([[0.0, 0.0, -1.0]])
-                assert model(torch.tensor([[0.0, 0.0, 3.0]]), toward).colour.shape == (1, 3)
+                assert model(torch.tensor([[0.0, 0.0, 3.0]]), toward).color.shape == (1, 3)
             else:
                 at = torch.rand(5, model.in_dim, dtype=torch.float64)
                 assert model(at).shape == (5, model.out_dim)

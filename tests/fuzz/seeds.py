@@ -12,15 +12,15 @@ import torch
 from PIL import Image
 
 from coordnet import Field, FitConfig, HashGrid, encodings, fit, networks, save
-from coordnet.radiance import OccupancyModel, RadianceField
 from coordnet.saving import describe
+from coordnet.scenes import OccupancyModel, RadianceField
 from coordnet.training.checkpoint import Checkpoint
 
 
 def pictures():
     """Return {name: bytes} of pictures of all kinds."""
     noise = np.random.default_rng(0)
-    grey = noise.integers(0, 256, (9, 14), dtype=np.uint8)
+    gray = noise.integers(0, 256, (9, 14), dtype=np.uint8)
     rgb = noise.integers(0, 256, (9, 14, 3), dtype=np.uint8)
     deep = noise.integers(0, 65536, (9, 14, 3), dtype=np.uint16)
     picture = Image.fromarray(rgb)
@@ -29,20 +29,20 @@ def pictures():
     exif[274] = 6
     frames = [Image.fromarray(np.roll(rgb, i, 0)).quantize(16) for i in range(3)]
     found = {
-        "bit.png": _pil(Image.fromarray(grey > 99), "PNG"),
-        "grey.png": _pil(Image.fromarray(grey), "PNG"),
+        "bit.png": _pil(Image.fromarray(gray > 99), "PNG"),
+        "gray.png": _pil(Image.fromarray(gray), "PNG"),
         "rgb.png": _pil(picture, "PNG"),
         "alpha.png": _pil(picture.convert("RGBA"), "PNG"),
         "palette.png": _pil(palette, "PNG", transparency=bytes([0, 128])),
-        "colour.png": _pil(picture, "PNG", transparency=(1, 2, 3)),
+        "color.png": _pil(picture, "PNG", transparency=(1, 2, 3)),
         "animated.png": _pil(picture, "PNG", save_all=True, append_images=[picture.rotate(180)]),
-        "grey16.png": _pil(Image.fromarray(deep[..., 0]), "PNG"),
+        "gray16.png": _pil(Image.fromarray(deep[..., 0]), "PNG"),
         "rgb.jpg": _pil(picture, "JPEG", exif=exif),
         "cmyk.jpg": _pil(picture.convert("CMYK"), "JPEG"),
         "progressive.jpg": _pil(picture, "JPEG", progressive=True),
         "rgb.tif": _pil(picture, "TIFF", compression="tiff_lzw"),
         "pages.tif": _pil(picture, "TIFF", save_all=True, append_images=[picture]),
-        "float.tif": _pil(Image.fromarray(grey.astype(np.float32) / 255), "TIFF"),
+        "float.tif": _pil(Image.fromarray(gray.astype(np.float32) / 255), "TIFF"),
         "three.gif": _pil(frames[0], "GIF", save_all=True, append_images=frames[1:]),
         "rgb.webp": _pil(picture, "WEBP", lossless=True),
         "rgb.bmp": _pil(picture, "BMP"),
@@ -56,7 +56,7 @@ def pictures():
         + b"\1",
     }
     for name, pixels in (("deep.png", deep), ("deepalpha.png", np.dstack([deep, deep[..., 0]]))):
-        from coordnet.datasets.image_png16 import encode
+        from coordnet.image_files.png16 import encode
 
         found[name] = encode(pixels)
     for name, options in (("deep.tif", {}), ("bigendian.tif", {"byteorder": ">"})):
@@ -115,7 +115,7 @@ def models(folder):
     harmonic = encodings.FourierFeatures(1, k=3, period=2.0)
     several = encodings.Concat([harmonic, encodings.Polynomial(1, 2)])
     random = encodings.FourierFeatures.gaussian(1, k=4, sigma=2.0, seed=0)
-    lens = {"width": 6, "height": 4, "focal": [8.0, 8.0], "centre": [3.0, 2.0], "distortion": None}
+    lens = {"width": 6, "height": 4, "focal": [8.0, 8.0], "center": [3.0, 2.0], "distortion": None}
     scene = {"views": 3, "lens": lens, "box": [[-1.0] * 3, [1.0] * 3], "background": [1.0] * 3}
     scene |= {"downscale": 1, "poses": [[*a, *b, *c] for a, b, c, _ in map(_turn, range(3))]}
     built = {
@@ -142,9 +142,9 @@ def scene_model():
     positions = HashGrid(3, 2, 2, 4, 2, 4)
     directions = encodings.SphericalHarmonics(3, 2)
     density = networks.MLP(positions.out_dim, 4, 8, 1, seed=0)
-    colour = networks.MLP(3 + directions.out_dim, 3, 8, 1, seed=0)
+    color = networks.MLP(3 + directions.out_dim, 3, 8, 1, seed=0)
     field = RadianceField(
-        positions.on_domain(-torch.ones(3), torch.ones(3)), directions, density, colour
+        positions.on_domain(-torch.ones(3), torch.ones(3)), directions, density, color
     )
     return OccupancyModel(field, [-1.0] * 3, [1.0] * 3, resolution=8)
 

@@ -12,7 +12,7 @@ import coordnet as cn
 @pytest.fixture
 def photo(tmp_path):
     """A small picture file, wider than high."""
-    x = cn.pixel_centres(20, 28).numpy()
+    x = cn.pixel_centers(20, 28).numpy()
     waves = np.sin(7 * x[..., :1] + 3 * x[..., 1:] + np.arange(3))
     cn.write_image(tmp_path / "photo.png", (0.5 + 0.4 * waves).astype(np.float32))
     return tmp_path / "photo.png"
@@ -95,7 +95,7 @@ def test_a_picture_as_large_as_asked(load, tmp_path):
     image = cn.read_image(tmp_path / "large.png")
     assert (image.width, image.height) == (width, height)
     assert abs(width * height - 300_000) < 2000
-    assert image.pixels.std() > 20  # waves and edges, no flat colour
+    assert image.pixels.std() > 20  # waves and edges, no flat color
 
 
 def test_a_folder_of_pictures(script, tmp_path, read_json, photo):
@@ -156,7 +156,7 @@ def test_bicubic_interpolation_is_aligned(load):
     between = load("_pictures").bicubic_between
     errors = []
     for n in (16, 32):
-        whole = smooth(cn.pixel_centres(2 * n, 4 * n).double().numpy())
+        whole = smooth(cn.pixel_centers(2 * n, 4 * n).double().numpy())
         fitted, target = whole[::2, ::2], whole[1::2, 1::2]
         found = between(fitted, *target.shape[:2], a=-0.5)
         inside = (slice(1, -2), slice(1, -2))
@@ -178,15 +178,15 @@ def test_bicubic_interpolation_is_aligned(load):
 @pytest.mark.parametrize(("height", "width"), [(12, 20), (13, 21)])
 def test_models_are_scored_where_the_pixels_between_lie(load, height, width):
     pictures = load("_pictures")
-    whole = smooth(cn.pixel_centres(height, width).double().numpy()).astype(np.float32)
+    whole = smooth(cn.pixel_centers(height, width).double().numpy()).astype(np.float32)
     fitted = whole[::2, ::2]
     rows, columns = fitted.shape[:2]
     size = torch.tensor([columns, rows])
 
     def model(u):
         index = 2 * (u * size - 0.5)  # in the whole picture
-        centre = (index + 0.5) / torch.tensor([width, height])
-        return torch.from_numpy(smooth(centre.double().numpy())).float()
+        center = (index + 0.5) / torch.tensor([width, height])
+        return torch.from_numpy(smooth(center.double().numpy())).float()
 
     cpu = torch.device("cpu")
     assert pictures.score_between(whole, fitted, cpu)(model) > 100
@@ -217,7 +217,7 @@ def test_siren_starts_as_published(load):
     recipe.start(torch.rand(6, 9, 3))
     corners = recipe.inputs.view(6, 9, 2)[[0, -1], [0, -1]]
     torch.testing.assert_close(corners, torch.tensor([[-1.0, -1.0], [1.0, 1.0]]))
-    u = cn.pixel_centres(6, 9).reshape(-1, 2)
+    u = cn.pixel_centers(6, 9).reshape(-1, 2)
     torch.testing.assert_close(2 * recipe(u) - 1, recipe.values(recipe.inputs))
 
 

@@ -2,7 +2,8 @@ import pytest
 import torch
 
 import coordnet as cn
-from coordnet.rendering import PackedSamples, packed
+from coordnet.scenes import PackedSamples
+from coordnet.scenes.rendering import packed
 
 needs_cuda_build = pytest.mark.skipif(
     torch.version.cuda is None or torch.cuda.is_available(),

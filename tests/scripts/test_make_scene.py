@@ -53,7 +53,7 @@ def test_rays_meet_solids_where_they_first_are(load, kind):
         (0.2, -0.1, 0.3), lambda p: p, rotation=solids.turned(40, 70), **form
     )
     generator = np.random.default_rng(3)
-    aim = np.asarray(solid.centre) + 0.6 * generator.normal(size=(1500, 3))
+    aim = np.asarray(solid.center) + 0.6 * generator.normal(size=(1500, 3))
     origin = 4 * directions(1500, generator)
     direction = aim - origin
     direction /= np.linalg.norm(direction, axis=-1, keepdims=True)
@@ -84,8 +84,8 @@ def test_a_ray_that_starts_on_a_surface_leaves_it(load):
     solids = load("_still_life").SOLIDS
     generator = np.random.default_rng(0)
     for solid in solids:
-        origin = np.asarray(solid.centre) + 3 * directions(200, generator)
-        inward = np.asarray(solid.centre) + 0.05 - origin
+        origin = np.asarray(solid.center) + 3 * directions(200, generator)
+        inward = np.asarray(solid.center) + 0.05 - origin
         inward /= np.linalg.norm(inward, axis=-1, keepdims=True)
         distance = solid.hit(origin, inward)
         met = np.isfinite(distance)
@@ -99,24 +99,24 @@ def test_light_makes_shadows_and_highlights_that_move(load):
     life, solids = load("_still_life"), load("_solids")
     ball = solids.Sphere((0, 0, 0), lambda p: 0 * p + 0.3, size=0.5, gloss=0.1)
     roof = solids.Box((1.0, -0.85, 1.6), lambda p: p, half=(0.6, 0.6, 0.02))
-    towards = life.LAMP / np.linalg.norm(life.LAMP)
-    point, lamp = 0.5 * towards[None], life.LAMP[None]
+    toward = life.LAMP / np.linalg.norm(life.LAMP)
+    point, lamp = 0.5 * toward[None], life.LAMP[None]
     number = np.array([0])
-    mirrored = life.shade(point, -towards[None], number, lamp, [ball])
-    aside = np.cross(towards, [0.0, 0.0, 1.0]) + 0.6 * towards
+    mirrored = life.shade(point, -toward[None], number, lamp, [ball])
+    aside = np.cross(toward, [0.0, 0.0, 1.0]) + 0.6 * toward
     seen_aside = life.shade(point, -aside[None] / np.linalg.norm(aside), number, lamp, [ball])
     assert (mirrored > seen_aside + 0.1).all()
-    shadowed = life.shade(point, -towards[None], number, lamp, [ball, roof])
+    shadowed = life.shade(point, -toward[None], number, lamp, [ball, roof])
     assert (shadowed < mirrored - 0.3).all()
     assert (shadowed > 0).all()
 
 
-def test_colours_are_not_multiplied_by_alpha(load):
+def test_colors_are_not_multiplied_by_alpha(load):
     straight = load("_scene").straight
     red, nothing = np.array([1.0, 0.25, 0.0]), np.zeros(3)
     share = np.array([0.0, 0.5, 1.0])
-    colour = np.stack([nothing, 0.5 * red, red])
-    found = straight(colour, share)
+    color = np.stack([nothing, 0.5 * red, red])
+    found = straight(color, share)
     assert found.tolist() == [[0, 0, 0, 0], [1, 0.25, 0, 0.5], [1, 0.25, 0, 1]]
 
 
@@ -137,7 +137,7 @@ def test_cameras_stand_around_and_look_at_the_middle(load):
         assert (origin[0] * direction[0]).sum() < 0
         _, corners = scene.rays(pose, 2)
         assert corners[0, 2] > corners[2, 2]  # row 0 is on top, and z is up
-        tangent = np.tan(scene.ANGLE_X / 2)  # the pixels' centres lie half as far out
+        tangent = np.tan(scene.ANGLE_X / 2)  # the pixels' centers lie half as far out
         cosine = (corners[0] * corners[1]).sum()
         assert cosine == pytest.approx(1 / (1 + tangent**2 / 2), abs=1e-12)
 
@@ -241,7 +241,7 @@ def test_the_cloud_by_its_formulas(load):
     found = cloud.gather(origin, direction, 1.4, 6.6, 512)
     assert np.abs(found.opacity - exact).max() < 1e-9
     finer = cloud.gather(origin, direction, 1.4, 6.6, 1024)
-    assert np.abs(found.colour - finer.colour).max() < 2e-4
+    assert np.abs(found.color - finer.color).max() < 2e-4
     solid = exact > 0.5
     assert np.abs(found.depth - finer.depth)[solid].max() < 2e-4
 
@@ -249,7 +249,7 @@ def test_the_cloud_by_its_formulas(load):
 def test_a_slab_of_one_density_by_its_formulas(load):
     gather = load("_cloud").gather
     origin, direction = np.array([[0.0, 0.0, 2.0]]), np.array([[0.0, 0.0, -1.0]])
-    density, colour = 3.0, np.array([0.2, 0.5, 0.9])
+    density, color = 3.0, np.array([0.2, 0.5, 0.9])
     found = gather(
         origin,
         direction,
@@ -257,11 +257,11 @@ def test_a_slab_of_one_density_by_its_formulas(load):
         2.5,
         4096,
         lambda p: np.full(len(p), density),
-        lambda p: np.broadcast_to(colour, p.shape),
+        lambda p: np.broadcast_to(color, p.shape),
     )
     passed = math.exp(-density * 1.5)
     assert found.opacity == pytest.approx(1 - passed, abs=1e-12)
-    assert found.colour[0] == pytest.approx(colour * (1 - passed), abs=1e-12)
+    assert found.color[0] == pytest.approx(color * (1 - passed), abs=1e-12)
     mean = 1 + 1 / density - 1.5 * passed / (1 - passed)
     assert found.depth == pytest.approx(mean, abs=1e-6)
 
@@ -292,16 +292,16 @@ def test_the_ground_goes_on_to_the_horizon(load):
     generator = np.random.default_rng(1)
     direction = directions(3000, generator)
     origin = np.tile([0.3, -0.2, 0.4], (3000, 1))
-    colour, distance = around.surroundings(origin, direction)
-    assert ((colour >= 0) & (colour <= 1)).all()
+    color, distance = around.surroundings(origin, direction)
+    assert ((color >= 0) & (color <= 1)).all()
     down = direction[:, 2] < 0
     assert np.isinf(distance[~down]).all()
     met = origin[down] + distance[down, None] * direction[down]
     np.testing.assert_allclose(met[:, 2], around.GROUND, atol=1e-9 * distance[down].max())
     # the sky stands still wherever one looks from; what lies below does not
     moved, _ = around.surroundings(origin + 1.0, direction)
-    assert np.array_equal(moved[~down], colour[~down])
-    assert np.abs(moved[down] - colour[down]).max() > 0.1
+    assert np.array_equal(moved[~down], color[~down])
+    assert np.abs(moved[down] - color[down]).max() > 0.1
 
 
 def test_a_scene_without_alpha_or_from_one_side(script, tmp_path):
@@ -310,7 +310,7 @@ def test_a_scene_without_alpha_or_from_one_side(script, tmp_path):
     assert done.returncode == 0, done.stderr
     scene = cn.read_scene(tmp_path / "s")
     assert not scene.has_alpha
-    assert cn.cameras.arrangement(scene.cameras) == "forward"
+    assert cn.scenes.arrangement(scene.cameras) == "forward"
     depth = pixels_of(tmp_path / "s" / "depth" / "r_0.png")
     assert (depth[0] == 0).all()  # the sky
     assert (depth[-1] > 0).all()  # the ground

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import coordnet as cn
-from coordnet.signals import (
+from coordnet.series import (
     choose_k,
     derivative,
     evaluate,
@@ -134,7 +134,7 @@ def test_a_default_device_without_memory_changes_no_bit():
 
 @pytest.mark.parametrize("method", ["linear", "network"])
 def test_a_regressor_under_a_default_device_without_memory(method):
-    regressor = pytest.importorskip("coordnet.regressor").PeriodicRegressor
+    regressor = pytest.importorskip("coordnet.series.regressor").PeriodicRegressor
     hours, load = X.numpy() * 24, Y.numpy()[:, 0]
 
     def predicted():

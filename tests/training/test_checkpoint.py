@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import coordnet as cn
-from coordnet.training import Checkpoint, Objective, minimise
+from coordnet.training import Checkpoint, Objective, minimize
 from coordnet.training.checkpoint_file import read_checkpoint
 from coordnet.training.samples import Shuffler
 
@@ -97,21 +97,21 @@ class Noisy(Objective):
 
 def test_an_objective_with_a_state_of_its_own_goes_on_too(tmp_path):
     whole, first, second = Noisy(), Noisy(), Noisy()
-    expected = minimise(whole, settings(40))
+    expected = minimize(whole, settings(40))
     path = tmp_path / "own.checkpoint"
-    minimise(first, settings(40), stop=stop_after(13), checkpoint=Checkpoint(path))
-    found = minimise(second, settings(40), checkpoint=Checkpoint(path, resume=True))
+    minimize(first, settings(40), stop=stop_after(13), checkpoint=Checkpoint(path))
+    found = minimize(second, settings(40), checkpoint=Checkpoint(path, resume=True))
     assert found.losses == expected.losses
-    assert same(second.module, whole.module)  # the running means of the normalisation as well
+    assert same(second.module, whole.module)  # the running means of the normalization as well
 
 
 def test_the_state_of_another_objective_is_refused(tmp_path):
     path = tmp_path / "own.checkpoint"
-    minimise(Noisy(), settings(20), stop=stop_after(5), checkpoint=Checkpoint(path))
+    minimize(Noisy(), settings(20), stop=stop_after(5), checkpoint=Checkpoint(path))
     stateless = Noisy()
     stateless.load_state_dict = lambda state: Objective.load_state_dict(stateless, state)
     with pytest.raises(cn.InputError, match="generator is not known here"):
-        minimise(stateless, settings(20), checkpoint=Checkpoint(path, resume=True))
+        minimize(stateless, settings(20), checkpoint=Checkpoint(path, resume=True))
 
 
 @pytest.mark.parametrize("taken", [0, 1, 3, 5, 17])

@@ -289,7 +289,7 @@ class TestBlocks:
         torch.testing.assert_close(few, all_at_once, rtol=1e-8, atol=1e-8)
         assert small.psnr == pytest.approx(whole.psnr, rel=1e-10)
 
-    def test_the_loss_is_the_mean_square_of_standardised_values(self):
+    def test_the_loss_is_the_mean_square_of_standardized_values(self):
         module = field()
         x, y = X, 40 + 3 * Y
         module.prepare(x, y)
@@ -580,7 +580,7 @@ class TestRefusals:
         with pytest.raises(InputError):
             fit(module, X, Y * math.nan, quick())
         assert module.domain is None
-        assert not module.standardised
+        assert not module.standardized
 
 
 CODE = """

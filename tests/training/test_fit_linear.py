@@ -158,7 +158,7 @@ def test_other_networks_are_refused(network):
     field = Field(FourierFeatures(1, k=2), network)
     with pytest.raises(InputError, match="num_hidden_layers=0"):
         fit_linear(field, circle(5), circle(5) if field.out_dim == 1 else draw(5, 4))
-    assert not field.standardised
+    assert not field.standardized
 
 
 def test_samples_that_fit_would_refuse():
@@ -205,4 +205,4 @@ def test_weights_that_are_none(weights):
     field = linear(FourierFeatures(1, k=1))
     with pytest.raises(InputError, match="weights"):
         fit_linear(field, circle(5), draw(5, 1), weights)
-    assert not field.standardised
+    assert not field.standardized

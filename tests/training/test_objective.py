@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import coordnet as cn
-from coordnet.training import Objective, TensorSamples, minimise
+from coordnet.training import Objective, TensorSamples, minimize
 
 X = torch.linspace(0, 2 * math.pi, 65)[:-1, None]
 
@@ -103,7 +103,7 @@ class Distance(Objective):
 def test_an_objective_of_ones_own():
     objective = Distance(torch.tensor([0.5, -0.25, 1.0, 0.0, 2.0]))
     config = cn.FitConfig(steps=300, learning_rate=0.05, optimizer="adam", progress=False)
-    result = minimise(objective, config)
+    result = minimize(objective, config)
     assert objective.asked == list(range(300))
     torch.testing.assert_close(objective.module[0].detach(), objective.point, atol=1e-3, rtol=0)
     assert result.rmse < 1e-3

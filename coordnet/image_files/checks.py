@@ -1,0 +1,136 @@
+"""What the picture readers and writers share: refusals in one line, the size limit, the page."""
+
+from __future__ import annotations
+
+import os
+from typing import NoReturn
+
+import numpy as np
+
+from ..errors import refuse
+
+__all__ = [
+    "MAX_PIXELS",
+    "check_size",
+    "choose_page",
+    "oriented",
+    "refuse_file",
+    "with_transparent_color",
+]
+
+MAX_PIXELS = 2**27
+"""The most pixels that a picture may have unless the caller says otherwise: 16384 x 8192."""
+
+
+def refuse_file(path: str | os.PathLike[str], rule: str, got: object, remedy: str) -> NoReturn:
+    """Raise an `InputError` about ``path``, every part of it on the same one line."""
+    # Messages of image libraries run over several lines, and so may a file's name.
+    rule, said, remedy = (
+        " ".join(str(part).split()) for part in (rule, f"{os.fspath(path)}: {got}", remedy)
+    )
+    refuse(rule, said, remedy)
+
+
+def check_size(
+    path: str | os.PathLike[str],
+    width: int,
+    height: int,
+    bytes_per_pixel: int,
+    channels: int,
+    max_pixels: int | None,
+) -> None:
+    """Refuse a picture of more than ``max_pixels`` pixels, before any of them is decoded.
+
+    Args:
+        path: the file, for the message.
+        width: pixels in a row.
+        height: rows.
+        bytes_per_pixel: of the decoded picture, all channels together.
+        channels: values in a pixel, each a float32 once the picture is fitted.
+        max_pixels: the limit; None lifts it.
+
+    Raises:
+        InputError: the picture is larger; the message has the count and the memory.
+    """
+    count = width * height
+    if count < 1:
+        refuse_file(path, "a picture must have pixels", f"{width} x {height}", "Save it again.")
+    if max_pixels is not None and count > max_pixels:
+        decoded, values = count * bytes_per_pixel / 1e9, count * channels * 4 / 1e9
+        refuse_file(
+            path,
+            f"a picture may have at most {max_pixels:,} pixels",
+            f"{width} x {height} = {count:,} pixels, which need {decoded:.1f} GB decoded"
+            f" and {values:.1f} GB more as float32 values",
+            "Scale it down, or call read_image with max_pixels=None (or a higher number).",
+        )
+
+
+def choose_page(
+    path: str | os.PathLike[str], count: int, page: int | None, *, animation: bool
+) -> tuple[int, tuple[str, ...]]:
+    """Pick the picture to read from a file that may hold several.
+
+    Args:
+        path: the file, for the message.
+        count: how many pictures it holds.
+        page: the one that was asked for, counted from 0; None where nobody asked.
+        animation: the first frame stands for the file, where the first page of a stack does not.
+
+    Returns:
+        The page, and the notes to print about it.
+
+    Raises:
+        InputError: ``page`` is not in the file, or is needed and missing.
+    """
+    if page is not None and (isinstance(page, bool) or not 0 <= page < count):
+        one = "page must be 0 for this file of one page"
+        refuse_file(
+            path,
+            f"page must be a whole number from 0 to {count - 1} for this file"
+            if count > 1
+            else one,
+            f"page={page!r}",
+            "Choose another with --page (page= in read_image), or leave it out.",
+        )
+    if count == 1:
+        return 0, ()
+    if animation:
+        chosen = page or 0
+        return chosen, (f"Read frame {chosen} of {count} (0 is the first; --page chooses).",)
+    if page is None:
+        refuse_file(
+            path,
+            "a file of several pages needs one of them named",
+            f"{count} pages",
+            f"Choose one from 0 to {count - 1} with --page (page= in read_image).",
+        )
+    return page, (f"Read page {page} of {count} (0 is the first).",)
+
+
+def oriented(pixels: np.ndarray, orientation: object) -> np.ndarray:
+    """Turn ``(H, W, C)`` pixels the way that an EXIF orientation says; others stay as they are."""
+    if orientation in (5, 6, 7, 8):
+        pixels = pixels.transpose(1, 0, 2)
+    if orientation in (2, 3, 6, 7):
+        pixels = pixels[:, ::-1]
+    if orientation in (3, 4, 7, 8):
+        pixels = pixels[::-1]
+    return pixels
+
+
+def with_transparent_color(pixels: np.ndarray, color: object, bit_depth: int) -> np.ndarray:
+    """Append the alpha channel of a picture in which one color is transparent.
+
+    Args:
+        pixels: ``(H, W, C)`` uint8 or uint16.
+        color: one sample, or one for each channel, on the file's own scale.
+        bit_depth: that scale's bits.
+
+    Returns:
+        ``(H, W, C + 1)``: alpha is 0 where a pixel has that color, and full elsewhere.
+    """
+    peak = np.iinfo(pixels.dtype).max
+    samples = np.atleast_1d(np.asarray(color, dtype=np.int64)) * peak // (2**bit_depth - 1)
+    opaque = (pixels != samples).any(axis=-1, keepdims=True)
+    return np.concatenate([pixels, opaque * pixels.dtype.type(peak)], axis=-1)

@@ -1,0 +1,23 @@
+"""Kinds of signal: what each needs from end to end. Add one: a folder, and its line in KINDS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._lazy import LazyTable, attach
+
+if TYPE_CHECKING:
+    from .task import Task
+
+# kind of signal → the task that knows it
+KINDS: LazyTable[type[Task]] = LazyTable(
+    "coordnet",
+    {
+        "image": "pictures.task:ImageTask",
+        "table": "series.task:TableTask",
+        "audio": "sounds.task:AudioTask",
+        "scene": "scenes.task:SceneTask",
+    },
+)
+
+__getattr__, __dir__, __all__ = attach(__name__)

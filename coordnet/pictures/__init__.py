@@ -1,0 +1,7 @@
+"""Pictures: pixels over the unit square."""
+
+from __future__ import annotations
+
+from .._lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

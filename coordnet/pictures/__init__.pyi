@@ -1,0 +1,2 @@
+from .figures import save_comparison as save_comparison
+from .samples import PixelSamples as PixelSamples

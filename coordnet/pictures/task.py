@@ -1,0 +1,264 @@
+"""Pictures: pixels over the unit square."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..encodings import Encoding
+from ..errors import InputError, integer_at_least, refuse
+from ..field import Field
+from ..files import writing
+from ..image_files.reading import Image, check_output, is_lossy, read_image, write_image
+from ..kinds.options import FitOptions
+from ..kinds.recipe import Recipe
+from ..kinds.sentences import plural, readable
+from ..kinds.task import Progress, SampledTask, Say, refuse_unused, require_period
+from ..metrics.psnr_snr import psnr_from_mse
+from ..rendering.grids import render_image
+from ..training import FitConfig
+from .figures import save_comparison
+from .presets import recipe
+from .samples import PixelSamples
+
+__all__ = ["ImageTask"]
+
+
+class ImageTask(SampledTask):
+    """A picture: coordinates (x, y) of pixel centers in the unit square, values in [0, 1]."""
+
+    kind: ClassVar[str] = "image"
+    in_dim: ClassVar[int | None] = 2
+    suffixes: ClassVar[tuple[str, ...]] = (
+        *(".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".webp", ".bmp"),
+        *(".ppm", ".pgm", ".pbm", ".pnm", ".tga", ".qoi"),
+    )
+
+    def __init__(self, path: Path, options: FitOptions, progress: Progress | None = None) -> None:
+        of_tables = ("periods", "trend", "x", "y", "unit", "weights", "error")
+        refuse_unused(options, "a picture", *of_tables, "downscale", "background", "space")
+        if options.network == "linear" or options.k == "auto":
+            got = "--network linear" if options.network == "linear" else "--k auto"
+            refuse("a picture has no closed form, nor blocks of time", got, "Leave it away.")
+        self.path, self.progress = path, progress
+        self.options = options
+        self.image: Image = read_image(path, page=options.page)
+        self.notes = list(self.image.notes)
+        self.warnings = []
+
+    @functools.cached_property
+    def _pixels(self) -> PixelSamples:
+        options, image = self.options, self.image
+        return PixelSamples(
+            image.pixels,
+            image.peak,
+            between=self.recipe(options).between,
+            periodic=_repeats(options),
+            seed=options.seed,
+        )
+
+    def samples(self) -> PixelSamples:
+        """Return the pixels, which stay in the file's own dtype."""
+        return self._pixels
+
+    def recipe(self, options: FitOptions) -> Recipe:
+        """Return the recipe: the grid, unless the options name an encoding or a preset.
+
+        A size or a spread of frequencies without a name means Gaussian features.
+        """
+        if options.tile and options.wrap is not None:
+            got = "--tile and --wrap"
+            refuse("a picture repeats in both directions or in one", got, "Pass one of them.")
+        image = self.image
+        size = (image.height, image.width, image.channels)
+        encoding = options.encoding
+        ladder = options.k is not None or options.sigma is not None
+        if encoding is None and options.preset is None and ladder:
+            encoding = "gaussian"
+        return recipe(options.preset, encoding, size, _repeats(options), options.seconds)
+
+    def encoding(self, options: FitOptions, recipe: Recipe) -> Encoding:
+        """Build the encoding of the recipe; it must repeat where the picture is to."""
+        encoding = super().encoding(options, recipe)
+        periods = [1.0 if repeats else None for repeats in _repeats(options)]
+        flag = "--tile" if options.tile else "--wrap"
+        require_period(encoding, periods, flag, recipe.encoding)
+        return encoding
+
+    def config(self, options: FitOptions, recipe: Recipe) -> FitConfig:
+        """Return the settings; the errors are measured while the reconstruction is rendered."""
+        fixed = {"peak": 1.0, "clamp": True, "evaluate": False}
+        return options.fit_config(recipe.steps, **recipe.config, **fixed)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the picture's size, channels and depth."""
+        image = self.image
+        return {
+            "height": image.height,
+            "width": image.width,
+            "channels": image.channels,
+            "mode": image.mode,
+            "bit_depth": image.bit_depth,
+        }
+
+    def summary(self) -> str:
+        """Return the size and the kind of pixels."""
+        image = self.image
+        kind = f"{image.mode}, {plural(image.bit_depth, 'bit')}"
+        number = plural(image.width * image.height, "pixel")
+        return f"{image.width} x {image.height} {kind} ({number})"
+
+    def write_outputs(self, folder: Path, field: Field) -> dict[str, float]:
+        """Write reconstruction.png and comparison.png; return PSNR and RMSE of the model."""
+        image = self.image
+        bits = _png_bits(image.bit_depth)
+        pixels, found = self._render_and_measure(field, bits)
+        write_image(folder / "reconstruction.png", pixels)
+        target, peak = image.pixels, image.peak
+        if peak != np.iinfo(pixels.dtype).max:
+            target, pixels, peak = image.values(), pixels / np.iinfo(pixels.dtype).max, 1.0
+        save_comparison(
+            folder / "comparison.png",
+            target,
+            pixels,
+            title=readable(self.path.name),
+            peak=peak,
+            psnr=found["psnr"],
+        )
+        return found
+
+    def _render_and_measure(self, field: Field, bits: int) -> tuple[np.ndarray, dict[str, float]]:
+        """Return the picture in 8 or 16 bits, and the error of the values behind it."""
+        samples, done, total = self.samples(), 0, 0.0
+        quantize = _quantizer(bits)
+
+        def measure(values: np.ndarray) -> np.ndarray:
+            nonlocal done, total
+            target = samples.values(slice(done, done + len(values))).numpy()
+            error = np.clip(values, 0, 1).astype(np.float64) - target
+            total += float(np.square(error).sum())
+            done += len(values)
+            return quantize(values)
+
+        image = self.image
+        pixels = render_image(
+            field,
+            image.height,
+            image.width,
+            device=next(field.parameters()).device,
+            convert=measure,
+            progress=lambda number: self.advance("render", number, len(samples)),
+        )
+        error = total / (len(samples) * samples.out_dim)
+        return pixels, {"psnr": psnr_from_mse(error, 1.0), "rmse": math.sqrt(error)}
+
+    @staticmethod
+    def render(
+        field: Field, settings: dict[str, Any], output: Path, options: dict[str, Any], say: Say
+    ) -> None:
+        """Render the picture at any size into a file.
+
+        Args:
+            field: the fitted field.
+            settings: what `describe` returned.
+            output: the picture's file; its ending chooses the format.
+            options: ``size`` as (width, height) or None, and ``progress``, which is called with the
+                numbers of pixels done since the last call and in all.
+            say: takes sentences for the console.
+        """
+        fitted, channels, depth = _checked(field, settings)
+        size = options["size"] or fitted
+        if isinstance(size, int):
+            rule = "the size of a picture is WIDTHxHEIGHT"
+            refuse(rule, f"--size {size}", f"Pass --size {size}x{size}, say.")
+        width, height = size
+        bits = _bits_for(output, channels, depth, height, width)
+        report = options.get("progress")
+        pixels = render_image(
+            field,
+            height,
+            width,
+            device=next(field.parameters()).device,
+            convert=_quantizer(bits),
+            progress=None if report is None else lambda done: report(done, width * height),
+        )
+        with writing(output):
+            write_image(output, pixels)
+        say(f"wrote {readable(output)}: {width} x {height}, {bits} bits")
+        if is_lossy(output):
+            say("JPEG changes the values: PSNRs are those of the model, not of this file.")
+
+    def evaluate(self, field: Field, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return the metrics of the field at this picture's pixel centers."""
+        image = self.image
+        (width, height), channels, _ = _checked(field, settings)
+        if image.channels != channels:
+            refuse(
+                f"the picture must have {channels} channels, as the run has",
+                f"{image.channels} ({image.mode})",
+                "Pass a picture of the same kind.",
+            )
+        _, errors = self._render_and_measure(field, 8)
+        found: dict[str, Any] = {
+            **errors,
+            "peak": 1.0,
+            "samples": image.height * image.width,
+        }
+        if (image.height, image.width) != (height, width):
+            found["fitted_size"] = f"{width} x {height}"
+        return found
+
+
+def _repeats(options: FitOptions) -> tuple[bool, bool]:
+    """Whether the picture is to repeat along x and along y."""
+    return options.tile or options.wrap == "x", options.tile or options.wrap == "y"
+
+
+def _checked(field: Field, settings: dict[str, Any]) -> tuple[tuple[int, int], int, int]:
+    """Return (width, height), channels and depth, of a model that may be hostile."""
+    remedy = "Fit the picture again."
+    try:
+        width, height, channels, depth = (
+            integer_at_least(1, name, settings.get(name), remedy)
+            for name in ("width", "height", "channels", "bit_depth")
+        )
+    except InputError as error:
+        refuse("a run of a picture must hold its size, channels and depth", error.got, remedy)
+    if channels != field.out_dim:
+        got = f"{channels} channels for {field.out_dim} values"
+        refuse("a run of a picture must give a value for each channel", got, remedy)
+    return (width, height), channels, depth
+
+
+def _bits_for(output: Path, channels: int, bit_depth: int, height: int, width: int) -> int:
+    """The fitted depth where the format can hold it, else 8 bits."""
+    bits = _png_bits(bit_depth)
+    if bits > 8:
+        try:
+            check_output(output, channels, bits, height=height, width=width)
+        except InputError:
+            bits = 8
+    check_output(output, channels, bits, height=height, width=width)
+    return bits
+
+
+def _png_bits(bit_depth: int) -> int:
+    return 8 if bit_depth <= 8 else 16
+
+
+def _quantizer(bits: int) -> Callable[[np.ndarray], np.ndarray]:
+    """Return clip, scale, round: floats in [0, 1] to 8 or 16 bits."""
+    dtype = np.uint8 if bits == 8 else np.uint16
+    peak = np.iinfo(dtype).max
+
+    def quantize(values: np.ndarray) -> np.ndarray:
+        if not np.isfinite(values).all():
+            raise RuntimeError("the model gives values that are not finite: its fit has diverged")
+        return np.rint(np.clip(values, 0, 1) * peak).astype(dtype)
+
+    return quantize

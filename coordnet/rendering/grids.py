@@ -1,0 +1,125 @@
+"""Regular grids and lists of points, evaluated block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import integer_at_least, refuse
+from ..grids import Box, cell_centers, pixel_centers
+from ..memory import rows_within
+
+__all__ = ["render_image", "render_points"]
+
+Function = Callable[[Tensor], Tensor]
+
+
+def render_image(
+    function: Function,
+    height: int,
+    width: int,
+    *,
+    box: Box = ((0.0, 0.0), (1.0, 1.0)),
+    device: torch.device | str = "cpu",
+    convert: Callable[[np.ndarray], np.ndarray] | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> np.ndarray:
+    """Evaluate ``function`` at the pixel centers of a picture of any size.
+
+    Memory is the returned array and a working set that does not grow with the picture.
+
+    Args:
+        function: from coordinates (x, y) of shape ``(N, 2)`` to values ``(N, C)``; a `Field`,
+            or any callable.
+        height: number of rows.
+        width: number of columns.
+        box: (x, y) of the upper left and of the lower right corner.
+        device: where the function takes its coordinates.
+        convert: applied to every block of values (float, ``(N, C)``) before it is stored: to
+            bytes, say, so that the whole picture is never held as floats.
+        progress: called with the number of pixels done since the last call.
+
+    Returns:
+        ``(height, width, C)``, in the dtype of the values, or of what ``convert`` returns.
+
+    Raises:
+        InputError: a height or width below 1, or a function that returns too few or many rows.
+    """
+    height = integer_at_least(1, "height", height, "Pass the size in pixels.")
+    width = integer_at_least(1, "width", width, "Pass the size in pixels.")
+    hidden = getattr(getattr(function, "network", None), "hidden_dim", 64)
+    rows_at_once = max(1, rows_within(hidden, 1 << 16) // width)
+    parts = [slice(i, min(i + rows_at_once, height)) for i in range(0, height, rows_at_once)]
+    (left, top), (right, bottom) = box
+    on_grid = getattr(function, "on_grid", None)
+    lines = None
+    if on_grid is not None:
+        with torch.no_grad():
+            x, y = cell_centers(width, left, right), cell_centers(height, top, bottom)
+            lines = on_grid(x.to(device), y.to(device))
+    if lines is not None:
+        blocks = ((part.stop - part.start, lines(part)) for part in parts)
+        blocks = ((number * width, values) for number, values in blocks)
+    else:
+        points = (pixel_centers(height, width, part, box).reshape(-1, 2) for part in parts)
+        blocks = _at_points(function, points, device)
+    values = _collect(blocks, height * width, convert, progress)
+    return values.reshape(height, width, -1)
+
+
+def render_points(
+    function: Function, coordinates: Tensor, *, device: torch.device | str = "cpu"
+) -> np.ndarray:
+    """Evaluate ``function`` at coordinates ``(N, in_dim)`` in bounded memory.
+
+    Returns:
+        ``(N, out_dim)``.
+    """
+    blocks = _at_points(function, iter([coordinates]), device)
+    return _collect(blocks, len(coordinates), None, None)
+
+
+def _at_points(
+    function: Function, points: Iterator[Tensor], device: torch.device | str
+) -> Iterator[tuple[int, Tensor]]:
+    """Yield the number of points and their values, in blocks that fit the cache."""
+    encoding = getattr(function, "encoding", None)
+    step = rows_within(getattr(encoding, "out_dim", 256))
+    for some in points:
+        for start in range(0, max(1, len(some)), step):
+            part = some[start : start + step].to(device)
+            yield len(part), function(part)
+
+
+def _collect(
+    blocks: Iterator[tuple[int, Tensor]],
+    number: int,
+    convert: Callable[[np.ndarray], np.ndarray] | None,
+    progress: Callable[[int], object] | None,
+) -> np.ndarray:
+    """Put the values of all blocks into one array."""
+    out: np.ndarray | None = None
+    done = 0
+    with torch.no_grad():
+        for expected, block in blocks:
+            values = block.detach().cpu()
+            found = values.numpy() if values.dtype != torch.bfloat16 else values.float().numpy()
+            if convert is not None:
+                found = convert(found)
+            if found.shape[:1] != (expected,):
+                refuse(
+                    "the function must return one row of values per coordinate",
+                    f"shape {found.shape} for {expected} coordinates",
+                    "Map shape (N, 2) to (N, C).",
+                )
+            if out is None:
+                out = np.empty((number, *found.shape[1:]), found.dtype)
+            out[done : done + expected] = found
+            done += expected
+            if progress is not None:
+                progress(expected)
+    assert out is not None
+    return out

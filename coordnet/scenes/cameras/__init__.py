@@ -1,0 +1,1 @@
+"""Cameras: poses, lenses, rays, bounds of what they see, paths."""

@@ -1,0 +1,1 @@
+"""Radiance fields: density and color in space, and the models made of them."""

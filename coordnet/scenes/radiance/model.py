@@ -1,0 +1,79 @@
+"""The base of every scene model: what a ray sees."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ..rendering.volume import Rendering
+
+__all__ = ["RadianceModel", "Seen"]
+
+
+class Seen(NamedTuple):
+    """What rays see, over nothing: colors are multiplied by opacity.
+
+    Attributes:
+        passes: renderings ``(N, …)``; the last is the best, all of them are trained.
+        samples: positions at which a field was evaluated.
+    """
+
+    passes: tuple[Rendering, ...]
+    samples: int
+
+
+class RadianceModel(nn.Module, ABC):
+    """A scene, rendered along rays.
+
+    Attributes:
+        samples_per_step: how many samples a step of a fit should have; None for as many as the
+            rays of its batch take.
+        rays_at_once: most rays that are rendered at once with gradients; a larger batch adds its
+            gradients up.
+    """
+
+    samples_per_step: int | None = None
+    rays_at_once: int = 1 << 16
+
+    @abstractmethod
+    def render(
+        self, origins: Tensor, directions: Tensor, generator: torch.Generator | None = None
+    ) -> Seen:
+        """Render rays.
+
+        Args:
+            origins: ``(N, 3)`` float32, in the scene's own unit.
+            directions: ``(N, 3)``, unit vectors.
+            generator: draws sample positions; without it they are fixed.
+        """
+
+    @abstractmethod
+    def density(self, positions: Tensor) -> Tensor:
+        """Return densities ``(N,)`` at positions ``(N, 3)``, per unit of length."""
+
+    @abstractmethod
+    def color(self, positions: Tensor, directions: Tensor) -> Tensor:
+        """Return colors ``(N, 3)`` in [0, 1] at positions, seen along unit directions."""
+
+    @property
+    @abstractmethod
+    def box(self) -> tuple[list[float], list[float]]:
+        """The lower and the upper corner of what the scene lies in."""
+
+    @abstractmethod
+    def spec(self) -> dict[str, Any]:
+        """Return everything but the tensors, as plain JSON values."""
+
+    def forward(self, origins: Tensor, directions: Tensor) -> Rendering:
+        """Return what rays see, at fixed sample positions."""
+        return self.render(origins, directions).passes[-1]
+
+    def refresh(self, step: int, generator: torch.Generator) -> None:
+        """Bring what is known of empty space up to date, before a step."""
+
+    def status(self) -> str:
+        """Return what is worth showing of the state, with a comma in front, or nothing."""
+        return ""

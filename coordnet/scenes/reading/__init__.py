@@ -1,0 +1,1 @@
+"""Readers of posed scenes: transforms.json, COLMAP, LLFF."""

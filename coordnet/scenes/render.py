@@ -1,0 +1,262 @@
+"""Views of a fitted scene as pictures, videos and depths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import refuse
+from ..files import atomic, writing
+from ..image_files.reading import check_output, is_lossy, write_image
+from ..image_files.writing import PICTURE_ENDINGS
+from ..kinds.sentences import plural, readable
+from ..kinds.task import Say
+from .cameras.cameras import Cameras
+from .figures import colored_depth
+from .radiance.model import RadianceModel
+from .radiance.views import View, render_view
+from .video import check_video, is_video, write_video
+from .views import Views, choose_cameras
+
+__all__ = ["color_of", "depth_range", "render_path", "render_scene"]
+
+Color = tuple[float, float, float]
+
+_COLORS: dict[str, Color] = {"white": (1.0, 1.0, 1.0), "black": (0.0, 0.0, 0.0)}
+_SEEN = 0.5  # the least opacity of a pixel that has a depth
+_PROBES, _PROBE_SIDE = 8, 64
+
+
+def render_scene(
+    model: RadianceModel,
+    settings: dict[str, Any],
+    output: Path,
+    options: dict[str, Any],
+    say: Say,
+) -> None:
+    """Render a scene's run to a file, as `render_run` asks for it.
+
+    Args:
+        model: the scene.
+        settings: what its task described.
+        output: the file to write, or a folder.
+        options: ``size`` as (width, height) or None, ``views``, and ``progress``, called with the
+            numbers of pixels done since the last call and in all.
+        say: takes sentences for the console.
+
+    Raises:
+        InputError: options that do not go together, or an output that cannot hold the views.
+        RuntimeError: the output could not be written.
+    """
+    views: Views = options.get("views") or Views()
+    size = options.get("size")
+    if isinstance(size, int):
+        rule = "the size of a view is WIDTHxHEIGHT"
+        refuse(rule, f"--size {size}", f"Pass --size {size}x{size}, say.")
+    video = is_video(output)
+    if not video and output.suffix.lower() not in (*PICTURE_ENDINGS, ".npy"):
+        known = f".mp4, .gif, {', '.join(PICTURE_ENDINGS)}, .npy for depths"
+        refuse(
+            f"views are written to {known}, or without an ending to a folder of PNGs",
+            f"{readable(output)!r}",
+            "Choose one of them.",
+        )
+    if views.fps is not None and not (video and output.suffix):
+        got = f"--fps {views.fps:g} with {str(output)!r}"
+        refuse("--fps belongs to an output that ends in .mp4 or .gif", got, "Leave it away.")
+    if views.depth and views.background is not None:
+        got = f"--depth and --background {views.background}"
+        refuse("depths have no background", got, "Leave one of them away.")
+    single = not video and output.suffix.lower() != ".npy"
+    cameras, words = choose_cameras(settings, views, size, single=single)
+    render_path(
+        model,
+        cameras,
+        output,
+        depth=views.depth,
+        background=color_of(views.background, settings),
+        fps=30.0 if views.fps is None else views.fps,
+        say=say,
+        progress=options.get("progress"),
+        words=words,
+    )
+
+
+def color_of(name: str | None, settings: dict[str, Any]) -> Color | None:
+    """Return the color that an option names: the run's where it names none; None is no color.
+
+    Raises:
+        InputError: no such color.
+    """
+    if name is None:
+        red, green, blue = settings.get("background", _COLORS["white"])
+        return float(red), float(green), float(blue)
+    if name == "none":
+        return None
+    if name in _COLORS:
+        return _COLORS[name]
+    if re.fullmatch("#[0-9a-fA-F]{6}", name) is None:
+        rule = f"a background is {', '.join(_COLORS)}, none, or a color like #8090a0"
+        refuse(rule, repr(name), "Choose one of them.")
+    red, green, blue = (int(name[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    return red, green, blue
+
+
+def render_path(
+    model: RadianceModel,
+    cameras: Cameras,
+    output: Path,
+    *,
+    depth: bool = False,
+    background: Color | None = _COLORS["white"],
+    fps: float = 30.0,
+    say: Say = print,
+    progress: Callable[[int, int], object] | None = None,
+    words: str = "",
+) -> None:
+    """Render what cameras see to a file, by its ending, one view at a time.
+
+    An .mp4 or .gif is a video and a name without an ending a folder of PNGs (see
+    `coordnet.scenes.write_video`); .png and the other endings of pictures take one view.
+
+    Depths are distances along the ray in the scene's unit, expected values over what is seen, 0
+    where less than half of the light comes from the scene. Pictures and videos show them as
+    colors on one scale for all views, near ones bright, white where nothing is met; the scale is
+    taken from small renderings and said. An .npy file holds the numbers: float32 ``(H, W)`` of
+    one view, ``(n, H, W)`` of several.
+
+    Args:
+        model: the scene.
+        cameras: n of them; their pictures must be of one size where n > 1.
+        output: the file, which is replaced where it exists, or the folder.
+        depth: depths in place of colors.
+        background: what lies behind the scene; None for a transparent picture or folder.
+        fps: frames a second of a video.
+        say: takes sentences for the console.
+        progress: called with the numbers of pixels done since the last call and in all.
+        words: what the cameras are, for the console.
+
+    Raises:
+        InputError: an output that cannot hold the views.
+        RuntimeError: the output could not be written.
+    """
+    width, height = (int(side) for side in cameras.sizes[0])
+    if not bool((cameras.sizes == cameras.sizes[:1]).all()):
+        other = " x ".join(map(str, cameras.sizes.unique(dim=0)[0].tolist()))
+        got = f"{width} x {height} and {other} pixels"
+        refuse("the views of a video must be of one size", got, "Pass --size WIDTHxHEIGHT.")
+    channels = 4 if background is None and not depth else 3
+    _check(output, len(cameras), (width, height), fps, channels, depth, say)
+    total = len(cameras) * width * height
+
+    def report(done: int) -> None:
+        if progress is not None:
+            progress(done, total)
+
+    def seen() -> Iterator[View]:
+        for i in range(len(cameras)):
+            yield render_view(model, cameras, i, progress=report)
+
+    about = f"{plural(len(cameras), 'view')} of {width} x {height}"
+    if output.suffix.lower() == ".npy":
+        with writing(output):
+            _write_depths(output, seen(), len(cameras), (height, width))
+        say(f"wrote {readable(output)}: {about}, distances along the rays as float32")
+        return
+    if depth:
+        near, far = depth_range(model, cameras)
+        about += f", distances from {near:.4g} (bright) to {far:.4g} (dark)"
+        pictures = (colored_depth(depths_of(view), near, far) for view in seen())
+    else:
+        pictures = (_picture(view, background) for view in seen())
+        about += f", {_named(background)}"
+    with writing(output):
+        if is_video(output):
+            write_video(output, pictures, fps=fps)
+        else:
+            write_image(output, next(pictures))
+    rate = f" at {fps:g} a second" if is_video(output) and output.suffix else ""
+    say(f"wrote {readable(output)}: {about}{rate}" + (f"; {words}" if words else ""))
+
+
+def depth_range(model: RadianceModel, cameras: Cameras) -> tuple[float, float]:
+    """Return the least and the largest distance in small renderings of a few of the views.
+
+    1 and 2 where nothing is met.
+    """
+    chosen = np.unique(np.linspace(0, len(cameras) - 1, min(_PROBES, len(cameras))).round())
+    some = cameras[[int(i) for i in chosen]]
+    factor = min(1.0, _PROBE_SIDE / float(some.sizes.max()))
+    some = some.with_sizes((some.sizes * factor).round().long().clamp(min=1))
+    found = np.concatenate(
+        [depths_of(render_view(model, some, i)).reshape(-1) for i in range(len(some))]
+    )
+    met = found[found > 0]
+    if not met.size:
+        return 1.0, 2.0
+    near, far = float(met.min()), float(met.max())
+    return near, max(far, near * (1 + 1e-6))
+
+
+def depths_of(view: View) -> np.ndarray:
+    """Return distances ``(H, W)``, 0 where less than half of the light comes from the scene."""
+    return np.where(view.opacity >= _SEEN, view.depth, np.float32(0))
+
+
+def _picture(view: View, background: Color | None) -> np.ndarray:
+    """Return a view on a background, or with its opacity as alpha."""
+    if background is not None:
+        return view.over(background)
+    alpha = view.opacity[..., None]
+    color = view.color / np.where(alpha > 0, alpha, 1)
+    return np.concatenate([color, alpha], -1)
+
+
+def _check(
+    output: Path,
+    number: int,
+    size: tuple[int, int],
+    fps: float,
+    channels: int,
+    depth: bool,
+    say: Say,
+) -> None:
+    """Refuse an output that cannot hold the views, before they are rendered."""
+    width, height = size
+    if output.suffix.lower() == ".npy":
+        if not depth:
+            refuse("an .npy file holds depths", f"{str(output)!r}", "Pass --depth, or a .png.")
+        return
+    if is_video(output):
+        for note in check_video(output, width, height, fps=fps, channels=channels):
+            say(f"note: {note}")
+        return
+    if number > 1:
+        remedy = "Name an .mp4, a .gif or a folder."
+        refuse("a picture holds one view", plural(number, "view"), remedy)
+    check_output(output, channels, height=height, width=width)
+    if is_lossy(output):
+        say("note: JPEG changes the values a little.")
+
+
+def _write_depths(output: Path, views: Iterator[View], number: int, shape: tuple[int, int]) -> None:
+    """Write depths as an .npy file, view by view."""
+    shapes = shape if number == 1 else (number, *shape)
+    header = {"descr": "<f4", "fortran_order": False, "shape": shapes}
+    with atomic(output) as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for view in views:
+            file.write(depths_of(view).astype("<f4").tobytes())
+
+
+def _named(background: Color | None) -> str:
+    """Return "on white", "on #8090a0" or "transparent"."""
+    if background is None:
+        return "transparent"
+    known = {color: name for name, color in _COLORS.items()}
+    code = "#" + "".join(f"{round(255 * each):02x}" for each in background)
+    return f"on {known.get(background, code)}"

@@ -1,0 +1,1 @@
+from . import packed as packed, sampling as sampling, volume as volume

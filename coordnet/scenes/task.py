@@ -1,0 +1,296 @@
+"""Scenes: posed pictures fitted as a radiance field."""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from ..errors import refuse
+from ..files import write_json
+from ..image_files.reading import write_image
+from ..kinds.options import FitOptions
+from ..kinds.recipe import Recipe
+from ..kinds.sentences import plural, readable
+from ..kinds.task import Progress, Say, Task, refuse_unused
+from ..metrics.psnr_snr import psnr, psnr_from_mse
+from ..metrics.ssim_index import ssim
+from ..training import Checkpoint, FitConfig, FitResult, choose_device, minimize
+from .cameras.bounds import near_far_from_poses
+from .cameras.ray_table import RayTable
+from .figures import colored_depth, save_contact_sheet
+from .options import PRESETS
+from .presets import build_fast, build_nerf
+from .radiance.hull import visual_hull
+from .radiance.model import RadianceModel
+from .radiance.objective import RadianceObjective
+from .radiance.views import View, render_view
+from .reading.formats import is_scene, scene_splits
+from .reading.scene import Scene, read_scene
+from .render import render_scene
+from .space import choose_space
+
+__all__ = ["BACKGROUNDS", "SceneTask"]
+
+BACKGROUNDS = {"white": (1.0, 1.0, 1.0), "black": (0.0, 0.0, 0.0)}
+
+_HULL = 128
+
+
+class SceneTask(Task):
+    """A folder of posed pictures, or the file that names them, fitted as a radiance field."""
+
+    kind: ClassVar[str] = "scene"
+    suffixes: ClassVar[tuple[str, ...]] = (".json", "poses_bounds.npy")
+    measured: ClassVar[str] = "means over the views; psnr_of_mean is the PSNR of the mean error"
+
+    def __init__(self, path: Path, options: FitOptions, progress: Progress | None = None) -> None:
+        refuse_unused(
+            options, "a scene", "k", "C", "sigma", "encoding", "periods", "trend", "tile", "wrap",
+            "page", "x", "y", "unit", "weights", "error",
+        )  # fmt: skip
+        if options.network != "mlp":
+            got = f"--network {options.network}"
+            refuse("a scene's networks are MLPs", got, "Leave it away.")
+        self.path, self.progress = path, progress
+        self.downscale = options.downscale or 1
+        self.background = BACKGROUNDS[options.background or "white"]
+        read = functools.partial(self.advance, "read")
+        self.train = read_scene(path, "train", downscale=self.downscale, progress=read)
+        self.test = self._test_views(read)
+        read(0, len(self.train) + (0 if self.test is None else len(self.test)))
+        self.seed = options.seed
+        self.notes = list(self.train.notes)
+        self.warnings = list(self.train.warnings)
+        self.space = choose_space(self.train, options.space)
+        self.notes.append(self.space.note)
+        if self.test is None:
+            self.notes.append("There are no test views: errors are those of training views.")
+
+    @classmethod
+    def for_run(
+        cls,
+        path: Path,
+        settings: dict[str, Any],
+        options: FitOptions,
+        progress: Progress | None = None,
+    ) -> SceneTask:
+        """Read a scene at the size that a run was fitted at."""
+        space = "box" if settings.get("bounded", True) else "unbounded"
+        as_fitted = replace(options, downscale=settings.get("downscale", 1), space=space)
+        return cls(path, as_fitted, progress)
+
+    @classmethod
+    def reads(cls, path: Path) -> bool:
+        """Whether a path is a posed scene."""
+        return is_scene(path)
+
+    def _test_views(self, progress: Callable[[int], object]) -> Scene | None:
+        """Return the views that are not trained on, as far as their pictures are there."""
+        named = scene_splits(self.path)
+        if named and "test" not in named:
+            return None
+        return read_scene(
+            self.path, "test", downscale=self.downscale, skip_missing=True, progress=progress
+        )
+
+    def recipe(self, options: FitOptions) -> Recipe:
+        """Return the settings of a preset."""
+        name = options.preset or "fast"
+        if name not in PRESETS:
+            known = " or ".join(PRESETS)
+            refuse(f"a scene takes --preset {known}", f"--preset {name}", "Choose one of them.")
+        note = f"preset {name}: {PRESETS[name]}."
+        if name == "nerf":
+            config = {"optimizer": "adam", "learning_rate": 5e-4, "batch_size": 1024,
+                      "decay": "exponential", "final_fraction": 0.1, "warmup_steps": 0,
+                      "betas": (0.9, 0.999), "eps": 1e-7}  # fmt: skip
+            return Recipe(name, {}, steps=20_000, config=config, note=note)
+        config = {"learning_rate": 1e-2, "eps": 1e-15, "batch_size": 8192}
+        return Recipe(name, {}, steps=2000, config=config, note=note)
+
+    def config(self, options: FitOptions, recipe: Recipe) -> FitConfig:
+        """Return the settings of the fit; errors are measured on the test views instead."""
+        settings = {"peak": 1.0, "evaluate": False, "log_every": 10, **recipe.config}
+        return options.fit_config(recipe.steps, **settings)
+
+    def field(self, options: FitOptions, recipe: Recipe) -> RadianceModel:
+        """Build the model for the scene's space, and carve a box by the silhouettes."""
+        lower, upper = self.space.lower, self.space.upper
+        if recipe.encoding == "nerf":
+            near, far = self._near_far()
+            return build_nerf(lower, upper, near, far, options.seed)
+        hull = None
+        if self.train.has_alpha and self.space.bounded:
+            device = choose_device(options.device)
+            images = self.train.images
+            if not any(bool(images.image(i)[..., 3].any()) for i in range(len(self.train))):
+                refuse(
+                    "some pixel must not be transparent",
+                    f"{plural(len(self.train), 'picture')} of nothing in {readable(self.path)}",
+                    "Look at the alpha of the pictures.",
+                )
+            hull = visual_hull(
+                self.train.cameras.to(device),
+                lambda i: images.image(i)[..., 3],
+                lower,
+                upper,
+                _HULL,
+            ).cpu()
+            if not bool(hull.any()):
+                refuse(
+                    "some part of the box must be seen in every picture that shows it",
+                    f"the silhouettes in {readable(self.path)} leave nothing",
+                    "Look at the pictures and their poses: they do not belong together, or are"
+                    " all transparent.",
+                )
+            self.notes.append(
+                f"Silhouettes leave {100 * float(hull.float().mean()):.3g} % of the box."
+            )
+        return build_fast(self.space, hull, options.seed, options.hidden_dim, options.layers)
+
+    def _near_far(self) -> tuple[float, float]:
+        if self.train.near_far is not None:
+            near, far = self.train.near_far.T
+            return float(near.min()), float(far.max())
+        return near_far_from_poses(self.train.cameras)
+
+    def objective(
+        self, model: RadianceModel, config: FitConfig, device: torch.device
+    ) -> RadianceObjective:
+        """Return what a fit lowers."""
+        images = self.train.images.to(device)
+        table = RayTable(self.train.cameras.to(device))
+        # without bounds every ray meets something: what shines through must not fit by chance
+        drawn = self.train.has_alpha or not self.space.bounded
+        fixed = None if drawn else self.background
+        return RadianceObjective(model, table, images.pixels, config, device, fixed)
+
+    def fit(
+        self,
+        field: RadianceModel,
+        config: FitConfig,
+        stop: Callable[[], bool] | None = None,
+        *,
+        checkpoint: Checkpoint | None = None,
+        say: Say | None = None,
+    ) -> FitResult:
+        """Fit the model to the pixels of all training views."""
+        start = time.perf_counter()
+        objective = self.objective(field, config, choose_device(config.device))
+        return minimize(objective, config, start, stop, checkpoint=checkpoint, say=say)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the lens and the poses of the training cameras, the box and the background."""
+        cameras = self.train.cameras
+        distortion = cameras.distortion
+        return {
+            "views": len(cameras),
+            "lens": {
+                "width": int(cameras.sizes[0, 0]),
+                "height": int(cameras.sizes[0, 1]),
+                "focal": cameras.focal[0].tolist(),
+                "center": cameras.center[0].tolist(),
+                "distortion": None if distortion is None else distortion[0].tolist(),
+            },
+            "box": [self.space.lower, self.space.upper],
+            "bounded": self.space.bounded,
+            "focus": self.space.focus,
+            "background": list(self.background),
+            "downscale": self.downscale,
+            "poses": [[round(v, 9) for v in pose] for pose in cameras.poses.flatten(1).tolist()],
+        }
+
+    def summary(self) -> str:
+        """Return the number of views and their size."""
+        width, height = self.train.cameras.sizes[0].tolist()
+        alpha = ", with alpha" if self.train.has_alpha else ""
+        held = "" if self.test is None else f" and {plural(len(self.test), 'test view')}"
+        shown = f"{plural(len(self.train), 'training view')}{held}"
+        return f"{shown} of {width} x {height} pixels{alpha} ({self.train.format})"
+
+    def write_outputs(self, folder: Path, field: RadianceModel) -> dict[str, float]:
+        """Render the held-out views; write them, their depths and a contact sheet."""
+        scene = self.train if self.test is None else self.test
+        views = folder / "views"
+        views.mkdir(exist_ok=True)
+        measured, truths, shown, depths = [], [], [], []
+        for i, view, truth in self._render_all(field, scene, self.background):
+            made = np.clip(view.over(self.background), 0, 1)
+            write_image(views / f"{i:03d}.png", made)
+            write_image(views / f"{i:03d}_depth.png", colored_depth(view.depth))
+            measured.append({"name": scene.names[i], **errors_of(made, truth)})
+            truths.append(truth)
+            shown.append(made)
+            depths.append(view.depth)
+        save_contact_sheet(
+            folder / "comparison.png", scene.names, truths, shown, depths=depths,
+            title=readable(self.path.name),
+        )  # fmt: skip
+        write_json(folder / "views.json", {"background": self.background, "views": measured})
+        return means_of(measured)
+
+    @staticmethod
+    def render(
+        field: RadianceModel,
+        settings: dict[str, Any],
+        output: Path,
+        options: dict[str, Any],
+        say: Say,
+    ) -> None:
+        """Render views; see `render_scene`."""
+        render_scene(field, settings, output, options, say)
+
+    def evaluate(self, field: RadianceModel, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return the metrics of the model at this scene's test views."""
+        scene = self.train if self.test is None else self.test
+        background = tuple(settings["background"])
+        measured = [
+            errors_of(np.clip(view.over(background), 0, 1), truth)
+            for _, view, truth in self._render_all(field, scene, background)
+        ]
+        return {**means_of(measured), "peak": 1.0, "samples": scene.images.number_of_pixels}
+
+    def _render_all(
+        self, model: RadianceModel, scene: Scene, background: tuple[float, ...]
+    ) -> Iterator[tuple[int, View, np.ndarray]]:
+        """Yield the number, the rendering and the truth of every view."""
+        total = scene.images.number_of_pixels
+        behind = torch.tensor(background, device="cpu")
+
+        def rendered(number: int) -> None:
+            self.advance("render", number, total)
+
+        for i in range(len(scene)):
+            view = render_view(model, scene.cameras, i, progress=rendered)
+            yield i, view, scene.images.composited(i, behind).numpy()
+
+
+def errors_of(made: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+    """Return PSNR and SSIM of a view; SSIM only where the view is as large as its window."""
+    found = {"psnr": psnr(made, truth, peak=1.0)}
+    if min(made.shape[:2]) >= 11:
+        found["ssim"] = ssim(made, truth, peak=1.0)
+    return found
+
+
+def means_of(measured: list[dict[str, Any]]) -> dict[str, float]:
+    """Return the means over views, and the RMSE of all their pixels."""
+    squares = [10 ** (-each["psnr"] / 10) for each in measured]
+    mean = float(np.mean([each["psnr"] for each in measured]))
+    found = {
+        "psnr": mean,
+        "rmse": math.sqrt(float(np.mean(squares))),
+        "psnr_of_mean": psnr_from_mse(float(np.mean(squares)), 1.0),
+    }
+    similar = [each["ssim"] for each in measured if "ssim" in each]
+    if similar:
+        found["ssim"] = float(np.mean(similar))
+    return found

@@ -1,0 +1,7 @@
+"""Time series and tables: files, periods, harmonics, spectra, figures."""
+
+from __future__ import annotations
+
+from .._lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,74 @@
+"""The encoding of a table's positions: a ladder for each period, and the trend beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..encodings import Concat, Damped, Encoding, FourierFeatures, Identity
+from ..encodings.defaults import SignalShape, settings_for
+from ..kinds.options import FitOptions
+from ..kinds.task import build_ladder, require_period
+from .sampling import nyquist_harmonic
+
+__all__ = ["build_encoding", "default_harmonics"]
+
+_MOST_HARMONICS = 8
+
+
+def build_encoding(
+    name: str, x: np.ndarray, periods: Sequence[float], options: FitOptions
+) -> Encoding:
+    """Build a ladder for each period, or one over the domain where there is none.
+
+    Unless the harmonics were asked for by name, they are damped: where the data have a hole, a
+    network on harmonics of one size fills it with all of them alike.
+
+    A trend is the position itself beside the ladders, normalized over the data: behind a network
+    of ReLUs it bends wherever that fits and goes on straight beyond the data, with the change of
+    the periodic shape. Low frequencies in its place fit closer and go astray beyond the data.
+
+    Args:
+        name: of the ladder, in ENCODINGS.
+        x: (N,) positions in ascending order.
+        periods: in the unit of ``x``.
+        options: what the user set.
+
+    Raises:
+        InputError: a ladder that does not repeat, for a period; an option that the ladder has no
+            use for.
+    """
+    if periods:
+        parts = [_periodic(name, x, period, options) for period in periods]
+        if options.trend:
+            parts.append(Identity(1))
+        return parts[0] if len(parts) == 1 else Concat(parts)
+    return build_ladder(name, 1, options, _defaults(name, x, None, _MOST_HARMONICS))
+
+
+def default_harmonics(x: np.ndarray, period: float) -> int:
+    """Return eight harmonics, or as many as samples on a grid can tell apart."""
+    limit = nyquist_harmonic(x, period)
+    return _MOST_HARMONICS if limit is None else max(1, min(_MOST_HARMONICS, limit))
+
+
+def _periodic(name: str, x: np.ndarray, period: float, options: FitOptions) -> Encoding:
+    """Build the ladder of one period."""
+    if options.sigma is not None:
+        options = replace(options, sigma=options.sigma / period)
+    defaults = _defaults(name, x, period, default_harmonics(x, period))
+    ladder = build_ladder(name, 1, options, defaults)
+    require_period(ladder, [period], "--period", name)
+    if options.encoding is None and isinstance(ladder, FourierFeatures):
+        return Damped(ladder)
+    return ladder
+
+
+def _defaults(name: str, x: np.ndarray, period: float | None, harmonics: int) -> dict[str, Any]:
+    """Settings of an encoding over one period, or over the domain."""
+    span = float(x[-1] - x[0]) or 1.0
+    table = SignalShape("table", (len(x),), (span,), (len(x) / span,), (period,), harmonics)
+    return settings_for(name, table)

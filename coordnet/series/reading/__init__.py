@@ -1,0 +1,1 @@
+"""Tables as text: cells, headers, dates, units, weights."""

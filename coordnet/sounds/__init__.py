@@ -1,0 +1,7 @@
+"""Sounds: samples over time in seconds."""
+
+from __future__ import annotations
+
+from .._lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,252 @@
+"""Sounds: samples over time in seconds."""
+
+from __future__ import annotations
+
+import functools
+import math
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..encodings import Encoding
+from ..errors import InputError, integer_at_least, refuse
+from ..field import Field
+from ..files import writing
+from ..kinds.options import FitOptions
+from ..kinds.recipe import Recipe
+from ..kinds.sentences import plural, readable
+from ..kinds.task import Progress, SampledTask, Say, build_ladder, refuse_unused
+from ..metrics.psnr_snr import psnr_from_mse, snr_from_squares
+from ..rendering.signal import render_signal
+from ..training import FitConfig
+from .figures import SoundFigure
+from .presets import audio_recipe
+from .reading import Audio, AudioWriter, check_audio_output, read_audio, subtype_for
+from .samples import AudioSamples
+
+__all__ = ["AudioTask"]
+
+_PEAK = 1.0  # full scale
+
+
+class AudioTask(SampledTask):
+    """A sound: the coordinate is the time n / rate in seconds, float64; ±1.0 is full scale."""
+
+    kind: ClassVar[str] = "audio"
+    in_dim: ClassVar[int | None] = 1
+    suffixes: ClassVar[tuple[str, ...]] = (
+        *(".wav", ".wave", ".flac", ".aif", ".aiff", ".aifc"),
+        *(".ogg", ".oga", ".opus"),
+    )
+    measured: ClassVar[str] = "SNR in dB, of all channels together and of each"
+
+    def __init__(self, path: Path, options: FitOptions, progress: Progress | None = None) -> None:
+        refuse_unused(
+            options, "a sound", "periods", "trend", "tile", "wrap", "page", "x", "y", "unit",
+            "weights", "error", "downscale", "background", "space",
+        )  # fmt: skip
+        for asked, flag in (
+            (options.network == "linear", "--network linear"),
+            (options.k == "auto", "--k auto"),
+        ):
+            if asked:
+                refuse(f"{flag} is for tables", f"{flag} for a sound", "Leave it away.")
+        self.path, self.progress = path, progress
+        self.audio: Audio = read_audio(path)
+        self.notes = list(self.audio.notes)
+        self.warnings = list(self.audio.warnings)
+        silent = [i for i, each in enumerate(self.audio.samples.T) if not each.any()]
+        if len(silent) == self.audio.channels:
+            self.warnings.append("The sound is silent: it has no SNR.")
+        elif silent:
+            names = ", ".join(map(str, silent))
+            self.notes.append(f"Silent, and so without an SNR of its own: channel {names}.")
+
+    @functools.cached_property
+    def _samples(self) -> AudioSamples:
+        return AudioSamples(self.audio.samples, self.audio.peak, self.audio.rate)
+
+    def samples(self) -> AudioSamples:
+        """Return times and samples, which stay in the file's own dtype."""
+        return self._samples
+
+    def recipe(self, options: FitOptions) -> Recipe:
+        """Return the recipe: the grid, unless the options name an encoding or a preset.
+
+        A size or a spread of frequencies without a name means Gaussian features.
+        """
+        encoding = options.encoding
+        ladder = options.k is not None or options.sigma is not None
+        if encoding is None and options.preset is None and ladder:
+            encoding = "gaussian"
+        audio = self.audio
+        return audio_recipe(options.preset, encoding, audio.frames, audio.channels, audio.rate)
+
+    def encoding(self, options: FitOptions, recipe: Recipe) -> Encoding:
+        """Build the encoding of the recipe over time."""
+        return build_ladder(recipe.encoding, 1, options, recipe.settings)
+
+    def config(self, options: FitOptions, recipe: Recipe) -> FitConfig:
+        """Return the settings; the errors are measured while the reconstruction is rendered."""
+        return options.fit_config(recipe.steps, **recipe.config, peak=_PEAK, evaluate=False)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the rate, the size and the encoding of a sample."""
+        audio = self.audio
+        return {
+            "rate": audio.rate,
+            "frames": audio.frames,
+            "channels": audio.channels,
+            "seconds": audio.seconds,
+            "format": audio.format,
+            "subtype": audio.subtype,
+        }
+
+    def summary(self) -> str:
+        """Return the length, the rate, the channels and the encoding of a sample."""
+        audio = self.audio
+        kind = {1: "mono", 2: "stereo"}.get(audio.channels, f"{audio.channels} channels")
+        return (
+            f"{audio.seconds:.6g} s at {audio.rate:,} Hz, {kind}, {audio.format} {audio.subtype} "
+            f"({plural(audio.frames * audio.channels, 'sample')})"
+        )
+
+    def write_outputs(self, folder: Path, field: Field) -> dict[str, float]:
+        """Write reconstruction.wav and comparison.png; return the errors of the model.
+
+        The reconstruction has the rate, the channels and the encoding of the file; what was
+        decoded from a lossy stream is written as floats.
+        """
+        audio, name = self.audio, "reconstruction.wav"
+        figure = SoundFigure(
+            audio.frames, audio.channels, audio.rate, title=readable(self.path.name)
+        )
+        writer = AudioWriter(
+            folder / name, audio.channels, audio.rate, subtype_for(name, audio.subtype)
+        )
+        with writer:
+            found = self._measure(field, (figure, writer))
+        if writer.clipped:
+            self.warnings.append(_about_clipping(writer, name))
+        figure.save(folder / "comparison.png")
+        return found
+
+    def _measure(
+        self, field: Field, takers: tuple[SoundFigure, AudioWriter] | None = None
+    ) -> dict[str, float]:
+        """Render the field at the sound's own instants; return PSNR, RMSE and SNRs."""
+        audio, start = self.audio, 0
+        signal, error = np.zeros((2, audio.channels))
+        blocks = render_signal(
+            field, audio.frames, audio.rate, device=next(field.parameters()).device
+        )
+        for values in blocks:
+            target = audio.values(slice(start, start + len(values)))
+            start += len(values)
+            signal += np.square(target, dtype=np.float64).sum(0)
+            error += np.square(values.astype(np.float64) - target).sum(0)
+            if takers is not None:
+                takers[0].add(target, values)
+                takers[1].write(values)
+            self.advance("render", len(values), audio.frames)
+        mean = float(error.sum()) / (audio.frames * audio.channels)
+        found = {
+            "psnr": psnr_from_mse(mean, _PEAK),
+            "rmse": math.sqrt(mean),
+            "snr": snr_from_squares(float(signal.sum()), float(error.sum())),
+        }
+        if audio.channels > 1:
+            pairs = zip(signal.tolist(), error.tolist(), strict=True)
+            found |= {f"snr_{i}": snr_from_squares(*pair) for i, pair in enumerate(pairs)}
+        return found
+
+    @staticmethod
+    def render(
+        field: Field, settings: dict[str, Any], output: Path, options: dict[str, Any], say: Say
+    ) -> None:
+        """Render the sound at any rate into a file, block by block.
+
+        Args:
+            field: the fitted field.
+            settings: what `describe` returned.
+            output: the sound's file; its ending chooses the format.
+            options: ``rate`` in Hz, None for the fitted one, and ``progress``, which is called
+                with the numbers of samples done since the last call and in all.
+            say: takes sentences for the console.
+        """
+        if options.get("size") is not None:
+            remedy = "Pass --rate 22050, say, or leave it away."
+            refuse("a sound has no size, but a rate", f"--size {options['size']}", remedy)
+        fitted, frames, subtype = _checked(field, settings)
+        rate = fitted
+        if options.get("rate") is not None:
+            rate = integer_at_least(1, "rate", options["rate"], "Pass the samples a second.")
+        number = max(1, round(frames * rate / fitted))
+        channels, stored = field.out_dim, subtype_for(output, subtype)
+        check_audio_output(output, number, channels, rate, stored)
+        if rate < fitted:
+            say(
+                f"note: {rate:,} Hz is below the {fitted:,} Hz that were fitted: what sounds above "
+                f"{rate / 2:,.6g} Hz folds back below it (aliases). To be free of them, render at "
+                f"{fitted:,} Hz and resample with a filter."
+            )
+        report = options.get("progress")
+        blocks = render_signal(field, number, rate, device=next(field.parameters()).device)
+        writer = AudioWriter(output, channels, rate, stored)
+        with writing(output), writer:
+            for values in blocks:
+                writer.write(values)
+                if report is not None:
+                    report(len(values), number)
+        if writer.clipped:
+            say(f"warning: {_about_clipping(writer, readable(output))}")
+        what = f"{number / rate:.6g} s at {rate:,} Hz, {plural(channels, 'channel')}, {stored}"
+        say(f"wrote {readable(output)}: {what}")
+
+    def evaluate(self, field: Field, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return the metrics of the field at this sound's instants, whatever its rate."""
+        fitted, frames, _ = _checked(field, settings)
+        audio = self.audio
+        if audio.channels != field.out_dim:
+            refuse(
+                f"the sound must have as many channels as the run: {field.out_dim}",
+                f"{audio.channels}",
+                "Pass a sound of the same kind.",
+            )
+        # the two lengths may differ by what rounds to one sample at another rate
+        slack = 1.0 / min(fitted, audio.rate)
+        if audio.seconds > frames / fitted + slack:
+            refuse(
+                f"the sound must not be longer than the one fitted, {frames / fitted:.6g} s",
+                f"{audio.seconds:.6g} s",
+                "Cut it: beyond its end a fit means nothing.",
+            )
+        if audio.seconds < frames / fitted - slack:
+            self.notes.append(
+                f"The sound is shorter than the one fitted: {audio.seconds:.6g} s of "
+                f"{frames / fitted:.6g} s are compared."
+            )
+        if audio.rate != fitted:
+            self.notes.append(f"The run was fitted at {fitted:,} Hz, this is {audio.rate:,} Hz.")
+        self.notes += self.warnings
+        return {**self._measure(field), "peak": _PEAK, "samples": audio.frames}
+
+
+def _about_clipping(writer: AudioWriter, name: str) -> str:
+    """Say how many values were clipped, and how far they went."""
+    return (
+        f"{plural(writer.clipped, 'value')} beyond full scale clipped in {name}, the largest "
+        f"{writer.largest:.4g}."
+    )
+
+
+def _checked(field: Field, settings: dict[str, Any]) -> tuple[int, int, str]:
+    """Return the rate, the number of samples and their encoding, of a model that may be hostile."""
+    remedy = "Fit the sound again."
+    try:
+        rate = integer_at_least(1, "rate", settings.get("rate"), remedy)
+        frames = integer_at_least(1, "frames", settings.get("frames"), remedy)
+    except InputError as error:
+        refuse("a run of a sound must hold its rate and its length", error.got, remedy)
+    return rate, frames, str(settings.get("subtype"))
