@@ -10,7 +10,7 @@ import pytest
 from coordnet.errors import InputError
 from coordnet.series import TimeAxis, read_table, write_table
 from coordnet.series.reading.positions import positions_on
-from coordnet.series.reading.times import scaled
+from coordnet.series.reading.time_axis import scaled
 from coordnet.series.reading.units import UNITS
 
 DATA = Path(__file__).parents[2] / "data"
@@ -206,7 +206,7 @@ class TestRefusals:
         ("moments", "words"),
         [
             (["2010-01-01", "02.01.2010"], ["line 3, column 'time': '02.01.2010'", "ISO 8601"]),
-            (["2010-01-01", "2010-02-30"], ["line 3, column 'time': '2010-02-30'", "calendar"]),
+            (["2010-01-01", "2010-02-30"], ["line 3, column 'time': '2010-02-30'", "no such date"]),
             (["2010-01-01", "17"], ["line 3, column 'time': '17'", "ISO 8601"]),
             (["2010-01-01", "soon"], ["line 3, column 'time': 'soon'"]),
             (["17", "2010-01-01"], ["line 3, column 'time': '2010-01-01'", "--x"]),
@@ -273,8 +273,8 @@ class TestAnotherTablesAxis:
             (PLAIN, ["2010-01-01"], None, ["plain numbers"]),
             (DATES, ["2010-01-01T00:00Z"], None, ["no offset", "2010-01-01T00:00Z"]),
             (UTC, ["2010-01-01T00:00"], None, ["an offset from UTC"]),
-            (DATES, ["2010-01-01"], "h", ["Leave it away"]),
-            (PLAIN, ["1"], "h", ["Leave it away"]),
+            (DATES, ["2010-01-01"], "h", ["that are numbers"]),
+            (PLAIN, ["1"], "h", ["without a known unit"]),
         ],
     )
     def test_what_does_not_belong_on_it(self, csv, axis, moments, unit, words):

@@ -302,7 +302,7 @@ class TestNoTable:
 
     def test_a_folder_and_a_missing_file(self, tmp_path):
         assert "folder" in error(tmp_path)
-        assert "exist" in error(tmp_path / "no.csv")
+        assert "no such file" in error(tmp_path / "no.csv")
 
     def test_utf16_cut_in_half(self, csv):
         assert "line 3" in error(csv(PLAIN.replace("3\n1,-1e3\n", "37").encode("utf-16")[:-1]))
