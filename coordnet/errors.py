@@ -17,16 +17,16 @@ class InputError(ValueError):
         remedy: what to do instead.
     """
 
-    def __init__(self, rule: str, got: object, remedy: str) -> None:
+    def __init__(self, rule: str, got: object, remedy: str = "") -> None:
         self.rule, self.got, self.remedy = rule, str(got), remedy
-        super().__init__(f"{rule}; got {got}. {remedy}")
+        super().__init__(f"{rule}; got {got}. {remedy}".rstrip())
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, str, str]]:
         """Pickle the three parts: a worker process sends its errors so."""
         return type(self), (self.rule, self.got, self.remedy)
 
 
-def refuse(rule: str, got: object, remedy: str) -> NoReturn:
+def refuse(rule: str, got: object, remedy: str = "") -> NoReturn:
     """Raise an `InputError` with its three parts."""
     raise InputError(rule, got, remedy)
 
