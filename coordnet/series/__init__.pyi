@@ -30,7 +30,6 @@ from .sampling import (
     grid_step as grid_step,
     nyquist_harmonic as nyquist_harmonic,
     nyquist_warning as nyquist_warning,
-    uniform_step as uniform_step,
 )
 from .spectrum import Spectrum as Spectrum, harmonic_spectrum as harmonic_spectrum
 from .task import SeriesTask as SeriesTask

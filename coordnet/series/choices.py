@@ -35,17 +35,6 @@ class Choices:
     choice: ChoiceOfK | None = None
     notes: list[str] = field(default_factory=list)
 
-    def to_dict(self) -> dict[str, object]:
-        """Return what was chosen from the data as plain JSON values."""
-        chosen: dict[str, object] = {}
-        if self.search is not None:
-            chosen["candidates"] = [vars(candidate) for candidate in self.search.candidates]
-        if self.choice is not None:
-            names = ("candidates", "error", "standard_error")
-            chosen["k"] = {"chosen": self.choice.k, "best": self.choice.best,
-                           **{n: getattr(self.choice, n).tolist() for n in names}}  # fmt: skip
-        return chosen
-
 
 def choose(table: Table, options: SeriesOptions) -> Choices:
     """Return the periods and k that the options set, or choose them where they say "auto".

@@ -9,41 +9,18 @@ import numpy as np
 from ..checks import positive
 from ..errors import refuse
 
-__all__ = ["describe_periods", "grid_step", "nyquist_harmonic", "nyquist_warning", "uniform_step"]
+__all__ = ["describe_periods", "grid_step", "nyquist_harmonic", "nyquist_warning"]
 
-# In steps. Times that were printed with few digits still count as uniform.
-_TOLERANCE = 0.01
+_TOLERANCE = 0.01  # in steps
 _MAX_HARMONICS = 2.0**53  # above it an integer number of them is no float64
-
-
-def uniform_step(x: np.ndarray) -> float | None:
-    """Return the step of uniform samples, or None where they are not uniform.
-
-    Every position must lie within a hundredth of a step, or the rounding of float64, of
-    ``min(x) + i * step``.
-
-    Args:
-        x: (N,) positions in any order.
-
-    Returns:
-        The step in the unit of ``x``; None below two positions, and where one occurs twice or is
-        left out.
-
-    Raises:
-        InputError: ``x`` is not one-dimensional or not finite.
-    """
-    times = _distinct(x)
-    step = grid_step(times) if times.size == np.size(x) else None
-    if step is None or round((times[-1] - times[0]) / step) != times.size - 1:
-        return None
-    return step
 
 
 def grid_step(x: np.ndarray) -> float | None:
     """Return the step of the regular grid that all positions lie on, or None where there is none.
 
-    Unlike `uniform_step` it allows points of the grid to be left out or to occur more than once,
-    as long as some two neighbors are there. Samples on a grid are aliased no less for its gaps.
+    Points of the grid may be left out or occur more than once, as long as some two neighbors are
+    there; times printed with few digits, within a hundredth of a step, still count. Samples on a
+    grid are aliased no less for its gaps.
 
     Args:
         x: (N,) positions in any order.

@@ -15,26 +15,20 @@ from coordnet.series import (
     nyquist_harmonic,
     nyquist_warning,
     read_table,
-    uniform_step,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def test_uniform_step():
-    assert uniform_step(np.array([0.0, 0.5, 1.0, 1.5])) == 0.5
-    assert uniform_step(np.array([1.5, 0.0, 1.0, 0.5])) == 0.5
-    assert uniform_step(2460000.5 + 0.01 * np.arange(1000)) == pytest.approx(0.01, rel=1e-9)
-    assert uniform_step(np.round(np.arange(50) / 3, 3)) == pytest.approx(1 / 3, rel=1e-4)
-    for irregular in ([0, 1, 3], [0, 1, 1, 2], [0, 1, 2.1, 3], [4], []):
-        assert uniform_step(np.array(irregular, dtype=float)) is None
 
 
 def test_a_grid_may_have_gaps_and_duplicates():
     assert grid_step(np.array([0.0, 1, 1, 2, 5, 6, 60])) == 1.0
     assert grid_step(np.array([0.0, 0.5, 1.7, 2.0])) is None
     assert grid_step(np.random.default_rng(0).uniform(size=50)) is None
-    assert grid_step(np.array([3.0, 3.0])) is None
+    assert grid_step(np.array([1.5, 0.0, 1.0, 0.5])) == 0.5
+    assert grid_step(2460000.5 + 0.01 * np.arange(1000)) == pytest.approx(0.01, rel=1e-9)
+    assert grid_step(np.round(np.arange(50) / 3, 3)) == pytest.approx(1 / 3, rel=1e-4)
+    for none in ([0, 1, 2.1, 3], [3.0, 3.0], [4], []):
+        assert grid_step(np.array(none, dtype=float)) is None
 
 
 @pytest.mark.parametrize("period", [1.0, 0.3, 24.0, 2 * math.pi])
@@ -142,7 +136,7 @@ def test_bad_periods(period):
 def test_bad_positions():
     for x in (np.zeros((3, 1)), np.array([0.0, math.nan])):
         with pytest.raises(InputError, match="positions"):
-            uniform_step(x)
+            grid_step(x)
     with pytest.raises(InputError, match="at least one"):
         describe_periods(np.array([]), 1.0)
 
@@ -153,7 +147,7 @@ def test_the_bundled_temperatures():
     assert sorted(set(range(8760)) - set(table.x.tolist())) == [1731]
     assert len(table.x) == 8759
     assert (table.y.min(), table.y.max()) == (37.5, 75.9)
-    assert uniform_step(table.x) is None
+    assert grid_step(table.x) == 1.0
     assert nyquist_harmonic(table.x, 24.0) == 11
     assert describe_periods(table.x, 24.0)[1] == []
 
