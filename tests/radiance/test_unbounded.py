@@ -90,8 +90,8 @@ def test_only_the_place_relative_to_the_centre_counts(kind):
     centre = torch.tensor([3.0, -1.0, 2.0])
     one = UnboundedModel(kind(), [0, 0, 0], 1.0, resolution=8)
     other = UnboundedModel(kind(), centre.tolist(), 4.0, resolution=8)
-    (first,), _ = one.render(origins, directions)
-    (second,), _ = other.render(4 * origins + centre, directions)
+    (first,) = one.render(origins, directions).passes
+    (second,) = other.render(4 * origins + centre, directions).passes
     for name, factor in (("colour", 1.0), ("opacity", 1.0), ("depth", 4.0)):
         torch.testing.assert_close(
             factor * getattr(first, name), getattr(second, name), atol=2e-3, rtol=2e-3
