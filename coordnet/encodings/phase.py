@@ -196,7 +196,7 @@ def _pairs(features: Tensor) -> tuple[Tensor, Tensor]:
 
 def _wide(x: Tensor) -> Tensor:
     """Return coordinates as float64, but int64 as it is: `fold` takes both."""
-    return x if x.dtype == torch.int64 else x.to(torch.float64)
+    return x if x.dtype == torch.int64 else x.double()
 
 
 def _angles(x: Tensor, cycles: Tensor, period: Tensor | None, dtype: torch.dtype) -> Tensor:
