@@ -11,7 +11,7 @@ import math
 import torch
 from torch import Tensor
 
-__all__ = ["multiples"]
+__all__ = ["multiples", "steps_up_to"]
 
 # products at a time: what they are made of then stays in the cache
 _CPU_PRODUCTS = 1 << 18
@@ -20,14 +20,21 @@ _GPU_PRODUCTS = 1 << 24
 _GRAIN = 32_768
 
 
-def multiples(turns: Tensor, harmonics: Tensor, out: Tensor) -> None:
+def steps_up_to(k: int, device: torch.device) -> Tensor:
+    """Return the numbers that `multiples` takes sines of: 1 … m, -m, -2m, … for k > m; float64."""
+    m = 1 << (k.bit_length() // 2)
+    steps = [*range(1, min(k, m) + 1), *range(-m, -k, -m)]
+    return torch.tensor(steps, dtype=torch.float64, device=device)
+
+
+def multiples(turns: Tensor, steps: Tensor, out: Tensor) -> None:
     """Fill ``out`` with sin and cos of 2π j · turns for j = 1 … k.
 
     A row's bits depend neither on its place in the batch nor on the number of threads.
 
     Args:
         turns: float64, shape ``(n, 1)``, within a turn.
-        harmonics: float64, 1 … k.
+        steps: what `steps_up_to` returned for k.
         out: float32, shape ``(n, k, 2)``.
     """
     waves = torch.view_as_complex(out)
@@ -35,9 +42,6 @@ def multiples(turns: Tensor, harmonics: Tensor, out: Tensor) -> None:
     if not number:
         return
     m = 1 << (k.bit_length() // 2)
-    steps = harmonics
-    if k > m:
-        steps = torch.cat([harmonics[:m], harmonics[m - 1 : k - 1 : m].neg()])
     most = max(1, (_CPU_PRODUCTS if turns.device.type == "cpu" else _GPU_PRODUCTS) // k)
     if number <= most:
         _fill(waves, turns, steps, m)
