@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -324,13 +324,20 @@ class FourierFeatures(Encoding):
             return Concat([Normalized(Identity(self.in_dim), lower, upper), bare])
         return self
 
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        super()._apply(fn, recurse)
+        if self._steps is not None:
+            self._steps = steps_up_to(self.cycles.shape[1], self.cycles.device)
+        return self
+
     def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:
         """Return the features of checked coordinates in ``dtype``."""
         constants = self._buffers  # attributes of a module are looked up slowly
         cycles: Any = constants["cycles"]
-        if self._steps is not None and self._steps.device != cycles.device:
-            self._steps = steps_up_to(cycles.shape[1], cycles.device)
-        features = encode(x, cycles, constants.get("period"), dtype, self._steps)
+        steps = self._steps
+        if steps is not None and steps.device != cycles.device:  # of buffers that were swapped
+            steps = steps_up_to(cycles.shape[1], cycles.device)
+        features = encode(x, cycles, constants.get("period"), dtype, steps)
         if self.include_input:
             features = torch.cat([x.to(features.dtype), features], -1)
         return features

@@ -23,8 +23,11 @@ _GRAIN = 32_768
 def steps_up_to(k: int, device: torch.device) -> Tensor:
     """Return the numbers that `multiples` takes sines of: 1 … m, -m, -2m, … for k > m; float64."""
     m = 1 << (k.bit_length() // 2)
-    steps = [*range(1, min(k, m) + 1), *range(-m, -k, -m)]
-    return torch.tensor(steps, dtype=torch.float64, device=device)
+    # made on the device, which need not be waited for
+    steps = torch.arange(1, min(k, m) + 1, dtype=torch.float64, device=device)
+    if k <= m:
+        return steps
+    return torch.cat([steps, torch.arange(-m, -k, -m, dtype=torch.float64, device=device)])
 
 
 def multiples(turns: Tensor, steps: Tensor, out: Tensor) -> None:

@@ -24,7 +24,6 @@ from ..training import (
     FitResult,
     NonFiniteLossError,
     choose_device,
-    choose_precision,
 )
 from . import TASKS
 from .kept import about_run, model_of_checkpoint, read_kept
@@ -114,7 +113,7 @@ def fit_file(
         plan = plan or _resumed_plan(path, options, folder, progress)
         task, field, config = plan.task, plan.field, plan.config
         folder.require_space(_size(field))
-        precision = choose_precision(config.precision, device, field)
+        precision = task.precision(field, config, device)
         say(f"{readable(path.name)}: {task.summary()}")
         for note in task.notes:
             say(f"  note: {note}")

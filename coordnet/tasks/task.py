@@ -6,18 +6,21 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..encodings import ENCODINGS, Encoding
 from ..encodings.defaults import constructors_with
 from ..errors import refuse
 from ..field import Field
 from ..networks import NETWORKS
-from ..training import Checkpoint, FitConfig, FitResult, Samples, fit
+from ..training import Checkpoint, FitConfig, FitResult, Samples, choose_precision, fit
 from .options import FitOptions
 from .presets import Recipe
 from .run_folder import RunFolder
 from .sentences import describe_training
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = [
     "Progress",
@@ -101,6 +104,10 @@ class Task(ABC):
         """Return the settings of the fit."""
         return options.fit_config(recipe.steps, **recipe.config)
 
+    def precision(self, field: Any, config: FitConfig, device: torch.device) -> str:
+        """Return the precision that the fit will have, as `choose_precision` says it."""
+        return choose_precision(config.precision, device, field)
+
     def training(self, config: FitConfig) -> str:
         """Return how the model is fitted, in words."""
         return describe_training(config)
@@ -144,6 +151,12 @@ class SampledTask(Task):
     @abstractmethod
     def samples(self) -> Samples:
         """Return coordinates and values."""
+
+    def precision(self, field: Any, config: FitConfig, device: torch.device) -> str:
+        """Return the precision, which depends on the number of values."""
+        samples = self.samples()
+        values = len(samples) * samples.out_dim
+        return choose_precision(config.precision, device, field, values)
 
     def encoding(self, options: FitOptions, recipe: Recipe) -> Encoding:
         """Build the encoding of the recipe."""
