@@ -148,7 +148,7 @@ def add_fit(commands: argparse._SubParsersAction[Parser]) -> Parser:
     group.add_argument(
         "--precision",
         choices=["auto", "float32", "bf16"],
-        help="default: bf16 where it is fast, else float32",
+        help="default: bf16 where it is fast and the values are many, else float32",
     )
 
     group.add_argument(
