@@ -24,8 +24,7 @@ TOOLS = {"image_files", "metrics", "plotting", "rendering"}
 KINDS = {"pictures", "sounds", "series", "scenes"}
 ALLOWED = {
     **dict.fromkeys(GROUND | TOOLS | {"encodings", "networks"}, GROUND),
-    "separable": GROUND | {"encodings", "networks"},
-    "field": GROUND | {"encodings", "networks", "separable"},
+    "field": GROUND | {"encodings", "networks"},
     "saving": GROUND | {"encodings", "networks", "field"},
     "training": GROUND | {"encodings", "networks", "field", "metrics"},
     "kinds": GROUND | TOOLS | CORE,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._lazy import LazyTable, attach
+from .._lazy import Table, attach
 
 if TYPE_CHECKING:
     from .task import Task
 
 # kind of signal → the task that knows it
-KINDS: LazyTable[type[Task]] = LazyTable(
+KINDS: Table[type[Task]] = Table(
     "coordnet",
     {
         "image": "pictures.task:ImageTask",
@@ -18,6 +18,7 @@ KINDS: LazyTable[type[Task]] = LazyTable(
         "audio": "sounds.task:AudioTask",
         "scene": "scenes.task:SceneTask",
     },
+    group="coordnet.kinds",
 )
 
 __getattr__, __dir__, __all__ = attach(__name__)

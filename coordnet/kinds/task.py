@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ..encodings import ENCODINGS, Encoding
-from ..encodings.defaults import constructors_with
 from ..errors import refuse
 from ..field import Field
 from ..networks import NETWORKS
+from ..specs import names_with
 from ..training import Checkpoint, FitConfig, FitResult, Samples, fit
 from .options import FitOptions
 from .recipe import Recipe
@@ -193,7 +193,7 @@ def build_ladder(name: str, in_dim: int, options: FitOptions, defaults: dict[str
     for option in ("k", "C", "sigma"):
         value = getattr(options, option)
         if value is not None:
-            able = constructors_with(option)
+            able = names_with(ENCODINGS, option)
             if name not in able:
                 refuse(
                     f"--{option} belongs to --encoding {' or '.join(able)}",
@@ -201,7 +201,7 @@ def build_ladder(name: str, in_dim: int, options: FitOptions, defaults: dict[str
                     "Leave it away, or choose another encoding.",
                 )
             settings[option] = value
-    if name in constructors_with("seed"):
+    if name in names_with(ENCODINGS, "seed"):
         settings["seed"] = options.seed
     return ENCODINGS[name](in_dim, **settings)
 
@@ -220,7 +220,7 @@ def require_period(
     for wanted, period in zip(periods, encoding.periods, strict=True):
         if wanted is not None and not (period and math.isclose(period, wanted)):
             # a grid that wraps around does so after one unit
-            able = constructors_with("period", *(["periodic"] if wanted == 1.0 else []))
+            able = names_with(ENCODINGS, "period", *(["periodic"] if wanted == 1.0 else []))
             refuse(
                 f"{flag} needs an encoding that repeats",
                 f"--encoding {name}",
