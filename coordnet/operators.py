@@ -67,13 +67,8 @@ def divergence(function: Function, x: Tensor) -> Tensor:
     Returns:
         Shape ``(...,)``.
     """
-
-    def diverge(values: list[Tensor], x: Tensor) -> Tensor:
-        return sum(
-            (_slope(v, x)[..., i] for i, v in enumerate(values)), torch.zeros_like(x[..., 0])
-        )
-
-    return _derived(function, x, diverge, number=_axes(x))
+    matrix = _derived(function, x, _jacobian, number=_axes(x))
+    return matrix.diagonal(dim1=-2, dim2=-1).sum(-1)
 
 
 def curl(function: Function, x: Tensor) -> Tensor:
@@ -91,15 +86,11 @@ def curl(function: Function, x: Tensor) -> Tensor:
     """
     if _axes(x) not in (2, 3):
         refuse("the curl is one of fields in 2 or 3 dimensions", f"{_axes(x)} coordinates")
-
-    def rotate(values: list[Tensor], x: Tensor) -> Tensor:
-        j = _jacobian(values, x)
-        if len(values) == 2:
-            return j[..., 1, 0] - j[..., 0, 1]
-        pairs = ((2, 1), (0, 2), (1, 0))
-        return torch.stack([j[..., a, b] - j[..., b, a] for a, b in pairs], -1)
-
-    return _derived(function, x, rotate, number=_axes(x))
+    j = _derived(function, x, _jacobian, number=_axes(x))
+    if _axes(x) == 2:
+        return j[..., 1, 0] - j[..., 0, 1]
+    pairs = ((2, 1), (0, 2), (1, 0))
+    return torch.stack([j[..., a, b] - j[..., b, a] for a, b in pairs], -1)
 
 
 def hessian(function: Function, x: Tensor) -> Tensor:
@@ -187,9 +178,7 @@ def _derived(
         values = values[..., None] if values.shape == x.shape[:-1] else values
         if values.shape[:-1] != x.shape[:-1] or (number and values.shape[-1] != number):
             rows = ", ".join(map(str, x.shape[:-1]))
-            rule = (
-                f"the function must have {number or 'its'} values for each of the points ({rows})"
-            )
+            rule = f"the function must give {number or 'its'} values for each point of ({rows})"
             refuse(rule, f"shape {tuple(values.shape)}")
         result = derive(list(values.unbind(-1)), point)
     return result if with_graph else result.detach()
