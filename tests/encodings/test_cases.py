@@ -101,9 +101,13 @@ def test_ladders_too_long_for_any_memory_are_refused_at_once(make, k):
 
 
 def test_a_domain_does_not_move_an_encoding_to_the_default_device(same_bits, uniform):
-    grid = DenseGrid(1, 4, seed=0)
     lower, upper = torch.zeros(1), torch.full((1,), 3.0)
-    makes = (lambda: FF(1, 3, include_input=True), lambda: FF.gaussian(1, 3), lambda: grid)
+    grids = [DenseGrid(1, 4, periodic=wraps, seed=0) for wraps in (False, True)]
+    makes = (
+        lambda: FF(1, 3, include_input=True),
+        lambda: FF.gaussian(1, 3),
+        *(lambda grid=grid: grid for grid in grids),
+    )
     x = uniform((5, 1), 0, 3).float()
     for make in makes:
         expected, encoding = make().on_domain(lower, upper)(x), make()

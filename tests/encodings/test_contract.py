@@ -282,6 +282,9 @@ def test_casts_of_the_module_set_the_dtype_and_nothing_else(make, x, same_bits):
         dtype = getattr(torch.empty(0), casts.split()[-1])().dtype
         for batch in (x, x.double()):
             assert same_bits(encoding(batch), expected.encode(batch, dtype)), casts
+        if trained := list(encoding.parameters()):
+            encoding(x).sum().backward()
+            assert all(p.grad.dtype == dtype and p.grad.isfinite().all() for p in trained)
         parent = torch.nn.Sequential(make(), torch.nn.Linear(encoding.out_dim, 1))
         values = getattr(parent, cast)()(x)  # the next layer's dtype
         assert values.dtype == parent[1].weight.dtype == dtype
