@@ -241,7 +241,8 @@ class Field(ExactConstants):
             lower, upper = domain if pair else (domain, None)
             bounds = checks.box(lower, upper, field.in_dim, flat=True, name="a domain's bounds")
             field.domain = bounds
-        field.standardized = bool(spec.get("standardized", False))
+        # "standardised" in models of version 0.1.0
+        field.standardized = bool(spec.get("standardized", spec.get("standardised", False)))
         return field
 
 
