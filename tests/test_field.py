@@ -369,7 +369,7 @@ class TestValuesFarFromZero:
 
         def fitted(y):
             field = small(FourierFeatures(1, k=2, period=1.0), hidden_dim=32)
-            result = fit(field, x, y, FitConfig(steps=200, progress=False))
+            result = fit(field, x, y, FitConfig(steps=200))
             values = evaluate(field, x.numpy())
             assert rmse(values, y) == pytest.approx(result.rmse, rel=1e-6)
             return result

@@ -19,9 +19,11 @@ from ..training import (
     FitConfig,
     FitResult,
     NonFiniteLossError,
+    Notice,
     choose_device,
     choose_precision,
 )
+from ..training.optimizers import resolved
 from .folder import RunFolder
 from .record import Record, model_of_checkpoint, report_of
 
@@ -96,6 +98,8 @@ def fit_file(
     out = Path(str(given.get("out") or Path("runs") / path.stem))
     with RunFolder(out, bool(given.get("overwrite")), resume) as folder:
         plan = plan or _resumed_plan(path, given, folder, listener)
+        config = replace(resolved(plan.config, plan.model), device=str(device))
+        plan = replace(plan, config=config)
         folder.require_space(_size(plan.model))
         precision = choose_precision(plan.config.precision, device, plan.model)
         listener.begins(
@@ -156,22 +160,24 @@ def _fitted(
         about=record.in_checkpoint(plan.model),
     )
 
-    def say(text: str) -> None:
-        if text.startswith("warning: "):
-            plan.task.warnings.append(text.removeprefix("warning: "))
-            listener.warning(plan.task.warnings[-1])
+    def notify(notice: Notice) -> None:
+        if notice.warning:
+            plan.task.warnings.append(notice.text)
+            listener.warning(notice.text)
         else:
-            listener.notice(text)
+            listener.notice(notice.text)
 
     try:
         try:
-            result = plan.task.fit(plan.model, plan.config, stop, checkpoint=checkpoint, say=say)
+            result = plan.task.fit(
+                plan.model, plan.config, stop, checkpoint=checkpoint, notify=notify
+            )
         except NonFiniteLossError as error:
             _save_last_good(folder, plan.model, record, error, listener)
             raise
         if not folder.path.is_dir():
             gone = f"{readable(folder.path)} was removed during the fit"
-            say(f"warning: {gone}; it is made again")
+            notify(Notice(f"{gone}; it is made again", warning=True))
         folder.save(plan.model, record.settings)
         listener.saved()
     except (KeyboardInterrupt, MemoryError, OSError, RuntimeError):

@@ -106,14 +106,13 @@ class PeriodicRegressor(RegressorMixin, BaseEstimator):
             field = self._field(X.shape[1], values.shape[1], 64, 0, 0).double()
             # values as they are: a weight of 2 then counts exactly as a sample that is there twice
             field.set_values(0.0, 1.0)
-            self.field_ = fit_linear(field, x, values, weighed)
+            self.field_ = fit_linear(field, x, values, weights=weighed)
         else:
             seed = integer_at_least(0, "random_state", self.random_state, "Pass 0, say.")
             sizes = self.hidden_dim, self.num_hidden_layers
             field = self._field(X.shape[1], values.shape[1], *sizes, seed)
-            config = FitConfig(steps=self.steps, seed=seed, device="cpu", progress=False,
-                               evaluate=False)  # fmt: skip
-            fit(field, x, values, config, weights=weighed)
+            config = FitConfig(steps=self.steps, seed=seed, device="cpu", evaluate=False)
+            fit(field, x, values, config, weights=weighed, progress=False)
             # in float64 a prediction does not depend on the rows beside it
             self.field_ = field.double()
         return self

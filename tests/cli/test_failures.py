@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from coordnet.training.loop import Loop
 
 import coordnet as cn
 from coordnet.training.checkpoint_file import read_checkpoint
-from coordnet.training.loop import Loop
 
 FIT = ("fit", "p.png", "--hidden-dim", "16", "--layers", "1", "--device", "cpu", "--out", "run")
 MODEL = Path("run/model.safetensors")
@@ -68,7 +68,7 @@ def disk():
 
 def step_of(path):
     with read_checkpoint(path) as file:
-        return file.whole("step")
+        return file.integer("step")
 
 
 def size_of_model(run):

@@ -51,7 +51,7 @@ def signalled(monkeypatch):
 
 def step_of(path):
     with read_checkpoint(path) as file:
-        return file.whole("step")
+        return file.integer("step")
 
 
 # --- killed
@@ -133,7 +133,7 @@ while found["kills"] < 16:
     lost = steps_taken()
     if checkpoint.exists():
         with read_checkpoint(checkpoint) as file:
-            found["step"] = file.whole("step")
+            found["step"] = file.integer("step")
         lost -= found["step"]
         status, said = call(["info", "run"])
         assert status == 0 and "unfinished" in said, said

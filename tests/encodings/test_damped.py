@@ -38,7 +38,7 @@ def test_a_hole_in_the_data_is_filled_smoothly():
     for decay in (0.0, 2.0):
         encoding = cn.Damped(cn.FourierFeatures(1, k=12, period=1.0), decay)
         field = cn.Field(encoding, cn.MLP(24, 1, 32, 2, seed=0))
-        config = cn.FitConfig(steps=200, device="cpu", precision="float32", progress=False)
+        config = cn.FitConfig(steps=200, device="cpu", precision="float32")
         cn.fit(field, x[seen], y[seen], config)
         with torch.no_grad():
             errors[decay] = cn.rmse(field(x[~seen]).double(), y[~seen])
