@@ -176,7 +176,6 @@ def test_ssim_of_pictures_smaller_than_the_window(shape):
     with pytest.raises(InputError, match="11 x 11") as caught:
         ssim(np.zeros(shape), np.zeros(shape))
     assert str(shape) in caught.value.got
-    assert "psnr" in caught.value.remedy
 
 
 @pytest.mark.parametrize("shape", [(300,), (2, 20, 20, 3)])

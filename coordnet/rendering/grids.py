@@ -8,8 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import integer_at_least, refuse
-from ..grids import Box, cell_centers, pixel_centers
+from .. import checks
+from ..errors import refuse
+from ..grids import Box, pixel_centers
 from ..memory import rows_within
 
 __all__ = ["render_image", "render_points"]
@@ -48,24 +49,13 @@ def render_image(
     Raises:
         InputError: a height or width below 1, or a function that returns too few or many rows.
     """
-    height = integer_at_least(1, "height", height, "Pass the size in pixels.")
-    width = integer_at_least(1, "width", width, "Pass the size in pixels.")
+    height = checks.integer("height", height, least=1)
+    width = checks.integer("width", width, least=1)
     hidden = getattr(getattr(function, "network", None), "hidden_dim", 64)
     rows_at_once = max(1, rows_within(hidden, 1 << 16) // width)
-    parts = [slice(i, min(i + rows_at_once, height)) for i in range(0, height, rows_at_once)]
-    (left, top), (right, bottom) = box
-    on_grid = getattr(function, "on_grid", None)
-    lines = None
-    if on_grid is not None:
-        with torch.no_grad():
-            x, y = cell_centers(width, left, right), cell_centers(height, top, bottom)
-            lines = on_grid(x.to(device), y.to(device))
-    if lines is not None:
-        blocks = ((part.stop - part.start, lines(part)) for part in parts)
-        blocks = ((number * width, values) for number, values in blocks)
-    else:
-        points = (pixel_centers(height, width, part, box).reshape(-1, 2) for part in parts)
-        blocks = _at_points(function, points, device)
+    parts = (slice(i, min(i + rows_at_once, height)) for i in range(0, height, rows_at_once))
+    points = (pixel_centers(height, width, part, box).reshape(-1, 2) for part in parts)
+    blocks = _at_points(function, points, device)
     values = _collect(blocks, height * width, convert, progress)
     return values.reshape(height, width, -1)
 
@@ -106,18 +96,17 @@ def _collect(
     with torch.no_grad():
         for expected, block in blocks:
             values = block.detach().cpu()
-            found = values.numpy() if values.dtype != torch.bfloat16 else values.float().numpy()
+            rows = values.numpy() if values.dtype != torch.bfloat16 else values.float().numpy()
             if convert is not None:
-                found = convert(found)
-            if found.shape[:1] != (expected,):
+                rows = convert(rows)
+            if rows.shape[:1] != (expected,):
                 refuse(
                     "the function must return one row of values per coordinate",
-                    f"shape {found.shape} for {expected} coordinates",
-                    "Map shape (N, 2) to (N, C).",
+                    f"shape {rows.shape} for {expected} coordinates",
                 )
             if out is None:
-                out = np.empty((number, *found.shape[1:]), found.dtype)
-            out[done : done + expected] = found
+                out = np.empty((number, *rows.shape[1:]), rows.dtype)
+            out[done : done + expected] = rows
             done += expected
             if progress is not None:
                 progress(expected)

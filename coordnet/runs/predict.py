@@ -9,21 +9,21 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from ..series.reading.text_table import TextTable
-from ..series.reading.cells import NumberReader
-from ..series.reading.delimited import mend_name, quoted
-from ..series.reading.header import find_column
-from ..series.reading.positions import PositionReader, positions_on
 from ..errors import refuse
 from ..field import Field
 from ..files import atomic, writing
 from ..series.functions import derivative as slopes
+from ..series.outputs import values_at
+from ..series.reading.cells import NumberReader
+from ..series.reading.delimited import mend_name, quoted
+from ..series.reading.header import find_column
+from ..series.reading.positions import PositionReader, positions_on
+from ..series.reading.text_table import TextTable
+from ..series.settings import TableSettings
+from ..text import plural, readable
 from ..training import choose_device
 from .render import check_output
 from .run import Run
-from ..text import plural, readable
-from ..series.outputs import values_at
-from ..series.settings import TableSettings
 
 __all__ = ["predict_run"]
 

@@ -275,7 +275,6 @@ def test_wrong_last_axis_names_both_numbers(encoding):
             encoding(torch.zeros(5, wrong))
         assert f"in_dim={d}" in caught.value.rule
         assert str(wrong) in caught.value.got
-        assert f"(..., {d})" in caught.value.remedy
 
 
 def test_what_is_not_a_tensor_of_real_numbers_is_refused(encoding):
@@ -291,7 +290,6 @@ def test_what_is_not_a_tensor_of_real_numbers_is_refused(encoding):
         with pytest.raises(InputError) as caught:
             encoding(bad)
         assert word in caught.value.got
-        assert caught.value.remedy
 
 
 @pytest.mark.parametrize(

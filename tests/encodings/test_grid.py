@@ -168,7 +168,7 @@ def test_any_number_of_features(make, uniform, features):
 
 def test_axes_may_have_resolutions_of_their_own(uniform):
     grid = with_large_tables(HashGrid(2, 3, 2, 6, [3, 4], (17.5, 4), periodic=[False, True]))
-    assert (grid.base_resolution, grid.max_resolution) == ([3, 4], [17.5, 4.0])
+    assert (grid.base_resolution, grid.max_resolution) == ((3, 4), (17.5, 4.0))
     assert 0 < grid.dense_levels < 3
     x = uniform((30, 2), -1, 2)
     np.testing.assert_allclose(grid(x).detach(), reference(grid, x)[0], rtol=0, atol=1e-12)
@@ -407,8 +407,8 @@ def test_numbers_of_rows_and_parameters():
     [
         {"in_dim": 0},
         {"in_dim": 8},
-        {"features_per_level": 0},
-        {"features_per_level": 2.0},
+        {"features": 0},
+        {"features": 2.0},
         {"interpolation": "cubic"},
         {"interpolation": None},
         {"periodic": 1},
@@ -423,8 +423,9 @@ def test_numbers_of_rows_and_parameters():
     ids=str,
 )
 def test_what_no_grid_can_be(make, given):
+    names = {"features": "features_per_level"} if make is HashGrid else {}
     with pytest.raises(InputError) as caught:
-        make(**{"in_dim": 2, **given})
+        make(**{"in_dim": 2, **{names.get(name, name): value for name, value in given.items()}})
     assert "\n" not in str(caught.value)
 
 

@@ -172,8 +172,6 @@ def test_bad_sizes(d):
         SinusoidalPositionalEncoding(d)
     assert caught.value.rule.startswith("d must be")
     assert caught.value.got == f"d={d!r}"
-    if d == 3:
-        assert "d=2 or d=4" in caught.value.remedy
     assert SinusoidalPositionalEncoding(2).table(2)[1].tolist() == pytest.approx(
         [math.sin(1), math.cos(1)], abs=1e-7
     )
@@ -187,7 +185,6 @@ def test_bad_tokens_positions_and_counts():
             call()
         assert rule in caught.value.rule
         assert got in caught.value.got
-        assert caught.value.remedy
 
     refused(lambda: pe(torch.zeros(3, 5)), "d=4", "(3, 5)")
     refused(lambda: pe(torch.zeros(4)), "d=4", "(4,)")
