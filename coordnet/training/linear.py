@@ -42,7 +42,9 @@ def fit_linear(field: Field, x: object, y: object, *, weights: object = None) ->
     weight = None if weights is None else check_weights(weights, leading, 1)[:, 0]
     field.prepare(x, y)
     with torch.no_grad():
-        features = field.encoding(x.to(field.value_mean.device)).cpu().to(torch.float64)
+        wide = torch.float64 if field.dtype == torch.float64 else None
+        features = field.domain_encoding.encode(x.to(field.value_mean.device), wide)
+        features = features.cpu().to(torch.float64)
         mean, std = field.value_mean.cpu(), field.value_std.cpu()
         target = (y.cpu().to(torch.float64) - mean) / std
         design = torch.cat([torch.ones_like(features[:, :1]), features], 1)

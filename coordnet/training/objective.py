@@ -226,7 +226,7 @@ class Regression(Objective):
         with torch.no_grad():
             for start in range(0, len(samples), self.chunk_size):
                 part = slice(start, start + self.chunk_size)
-                features[part] = field.encoding(samples.batch(part)[0])
+                features[part] = field.domain_encoding.encode(samples.batch(part)[0], dtype)
         return features
 
 

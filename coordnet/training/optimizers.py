@@ -12,12 +12,12 @@ import torch
 from torch import Tensor, nn
 from torch.optim.adam import adam
 
+from ..networks.network import muon_parameters
 from .config import LEARNING_RATE, FitConfig
 from .runtime import fast_bf16
 
 __all__ = ["Adam", "Muon", "Optimizer", "orthogonal", "resolved", "schedule"]
 
-_LEAST_SIDE = 32
 _BF16_SIDE = 128
 _MOMENTUM = 0.95
 _NEWTON_SCHULZ = 3.4445, -4.7750, 2.0315
@@ -55,24 +55,15 @@ def resolved(config: FitConfig, module: nn.Module) -> FitConfig:
         rate = getattr(module, "learning_rate", None) or LEARNING_RATE
     optimizer = config.optimizer
     if optimizer is None:
-        spared = not _muon_parameters(module) and _large_matrices(module)
+        spared = not _wished_matrices(module) and muon_parameters(module)
         optimizer = "adam" if spared else "muon"
     return replace(config, learning_rate=rate, optimizer=optimizer)
 
 
-def _muon_parameters(module: nn.Module) -> list[Tensor]:
+def _wished_matrices(module: nn.Module) -> list[nn.Parameter]:
     """Return the matrices that a module leaves to Muon: all large ones, unless it says which."""
     own = getattr(module, "muon_parameters", None)
-    return _large_matrices(module) if own is None else own()
-
-
-def _large_matrices(module: nn.Module) -> list[Tensor]:
-    """Return the weights of linear layers with at least 32 rows and columns.
-
-    An orthogonal update says nothing for a table or a thin output layer.
-    """
-    layers = [part for part in module.modules() if isinstance(part, nn.Linear)]
-    return [layer.weight for layer in layers if min(layer.weight.shape) >= _LEAST_SIDE]
+    return muon_parameters(module) if own is None else own()
 
 
 class _Rule(ABC):
@@ -224,7 +215,7 @@ class Optimizer:
         muon: set[int] = set()  # of a weight that two layers share, one update
         if config.optimizer == "muon":
             # asked for in so many words where the module leaves it none
-            matrices = _muon_parameters(module) or _large_matrices(module)
+            matrices = _wished_matrices(module) or muon_parameters(module)
             muon = {id(matrix) for matrix in matrices}
         trained = [p for p in module.parameters() if p.requires_grad]
         hidden, others = ([p for p in trained if (id(p) in muon) is of] for of in (True, False))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from ..field import Field
 from ..metrics.psnr_snr import psnr_from_mse
 from .checkpoint_file import group
 from .config import FitConfig
@@ -154,6 +155,7 @@ class TrainState:
         Raises:
             KeyError, ValueError: the state of another fit; it may come from a damaged file.
         """
+        state = _with_names_of_today(state, self.module)
         self.step = int(state["fit.good_step"])
         _load_module(self.module, group(state, "good"))
         self.good = self.candidate = self.snapshot()
@@ -190,6 +192,31 @@ def module_tensors(module: nn.Module) -> dict[str, Tensor]:
     buffers = [(name, buffer) for name, buffer in module.named_buffers() if name in saved]
     named = [*module.named_parameters(), *buffers]
     return {name.replace("_orig_mod.", ""): tensor for name, tensor in named}
+
+
+def _with_names_of_today(state: Mapping[str, Tensor], module: nn.Module) -> Mapping[str, Tensor]:
+    """Return a state that version 0.1.0 may have saved as this one would.
+
+    There what normalizes a field's coordinates stood in the place of its encoding.
+    """
+    if not isinstance(module, Field) or "module.domain_bounds" in state:
+        return state
+    today = {id(tensor): name for name, tensor in module_tensors(module).items()}
+    names = {
+        f"encoding.{former}": today.get(id(tensor))
+        for former, tensor in module_tensors(module.domain_encoding).items()
+    }
+    renamed: dict[str, Tensor] = {}
+    for key, tensor in state.items():
+        group, _, name = key.partition(".")
+        name = names.get(name, name) if group in ("module", "good", "average") else name
+        if name is not None:  # else a number that follows from the domain
+            renamed[f"{group}.{name}"] = tensor
+    constants = {n: t for n, t in module_tensors(module).items() if not isinstance(t, nn.Parameter)}
+    for name, constant in constants.items():
+        for group in ("module", "good"):
+            renamed.setdefault(f"{group}.{name}", constant)
+    return renamed
 
 
 @torch.no_grad()

@@ -74,8 +74,7 @@ class StoredSamples(Samples):
 
     def prepare(self, field: Field) -> None:
         """Take the box as the domain, and one scale for all channels."""
-        if field.domain is None:
-            field.set_domain(*self.box())
+        field.prepare_domain(*self.box())
         if not field.standardized:
             mean, square = torch.zeros(2, self.out_dim, dtype=torch.float64, device="cpu")
             for start in range(0, len(self), _BLOCK):
