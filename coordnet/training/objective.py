@@ -130,7 +130,8 @@ class Regression(Objective):
         self, module: nn.Module, samples: Samples, config: FitConfig, device: torch.device
     ) -> None:
         self.module, self.samples, self.config, self.device = module, samples, config, device
-        self.precision = choose_precision(config.precision, device, module)
+        values = len(samples) * samples.out_dim
+        self.precision = choose_precision(config.precision, device, module, values)
         self.peak = config.peak if config.peak is not None else (samples.value_range() or 1.0)
         width = module.encoding.out_dim if isinstance(module, Field) else 1
         self.chunk_size = rows_within(width, config.block_size)

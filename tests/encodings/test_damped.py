@@ -25,7 +25,7 @@ def test_wave_vectors_count_by_their_length():
 def test_the_unit_cube_comes_before():
     field = cn.Field(cn.Damped(cn.FourierFeatures.gaussian(1, 4)), cn.MLP(8, 1, 8, 1))
     field.set_domain([10.0], [20.0])
-    assert isinstance(field.encoding, Normalized)
+    assert isinstance(field.domain_encoding, Normalized)
     assert cn.Field.from_spec(field.spec()).spec() == field.spec()
 
 
