@@ -1,4 +1,4 @@
-"""A field: an encoding and a network, fitted together to one signal."""
+"""A field: the composition of an encoding and a network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saved models: one safetensors file that holds tensors, and the spec as JSON."""
+"""Saving and loading of models: a safetensors file with the spec as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Raw coordinates, normalized coordinates, and several encodings side by side."""
+"""Identity, normalized coordinates, and concatenation of encodings."""
 
 from __future__ import annotations
 

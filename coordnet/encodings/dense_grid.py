@@ -1,4 +1,4 @@
-"""One dense grid of trained features."""
+"""A dense grid of trained features."""
 
 from __future__ import annotations
 

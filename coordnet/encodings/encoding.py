@@ -1,4 +1,4 @@
-"""The base of every encoding: sizes, the input check, the spec."""
+"""The base class of encodings: sizes, the check of inputs, the spec."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ class FourierFeatures(Sinusoids):
             k: number of frequency vectors; 2k features in all.
             sigma: standard deviation in cycles per unit of x, one number or one per axis. In a
                 `Field` the unit of an axis without a period is the whole domain.
-            seed: seed of the draw, a whole number of at least 0.
+            seed: seed of the draw, an integer of at least 0.
             period: the period in x's unit, one number or one per axis, or None.
             include_input: put x before the features.
         """

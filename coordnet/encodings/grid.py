@@ -1,4 +1,4 @@
-"""The base of grids of trained features: levels of vertices over the unit cube."""
+"""The base class of trained grids: levels of vertices over the unit cube."""
 
 from __future__ import annotations
 

@@ -58,12 +58,12 @@ def _fill(waves: Tensor, turns: Tensor, steps: Tensor, m: int) -> None:
     base, more = waves.narrow(1, 0, m), steps.numel() - m
     torch.complex(sin.narrow(1, 0, m), cos.narrow(1, 0, m), out=base)
     factors = torch.complex(cos.narrow(1, m, more), sin.narrow(1, m, more))
-    whole = k // m - 1
-    if whole:
-        out = waves.narrow(1, m, whole * m).view(number, whole, m)
-        some = factors if whole == more else factors.narrow(1, 0, whole)
+    groups = k // m - 1
+    if groups:
+        out = waves.narrow(1, m, groups * m).view(number, groups, m)
+        some = factors if groups == more else factors.narrow(1, 0, groups)
         _multiply(base.unsqueeze(1), some.unsqueeze(2), out)
-    rest = k - (whole + 1) * m
+    rest = k - (groups + 1) * m
     if rest:
         _multiply(waves.narrow(1, 0, rest), factors[:, -1:], waves.narrow(1, k - rest, rest))
 
@@ -98,6 +98,6 @@ def _whole_rows(number: int, products: int, device: torch.device) -> list[slice]
     if threads <= 8:  # 8 threads at most take part in 8 · 32,768 products
         step = math.lcm(*range(1, threads + 1))
         run = max(single, min(8 * single, number) // step * step)
-    whole = number // run * run
-    runs = [slice(i, i + run) for i in range(0, whole, run)]
-    return runs + [slice(i, min(i + single, number)) for i in range(whole, number, single)]
+    even = number // run * run
+    runs = [slice(i, i + run) for i in range(0, even, run)]
+    return runs + [slice(i, min(i + single, number)) for i in range(even, number, single)]

@@ -1,4 +1,4 @@
-"""Powers of the coordinates: what a trend is made of."""
+"""Polynomial features: powers of the coordinates."""
 
 from __future__ import annotations
 

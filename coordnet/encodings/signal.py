@@ -1,4 +1,4 @@
-"""What is known of a signal before it is fitted, and the settings of an encoding that suit it."""
+"""Properties of a signal, and default settings of encodings for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Build = TypeVar("Build", bound=Callable[..., object])
 
 @dataclass(frozen=True)
 class Signal:
-    """What is known of a signal before it is fitted; tuples have one entry for each axis.
+    """Properties of a signal that are known before it is fitted; tuples have one entry per axis.
 
     Attributes:
         samples: number of samples along the axis.

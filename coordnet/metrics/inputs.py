@@ -1,4 +1,4 @@
-"""What every metric asks of the two arrays it compares."""
+"""Checks of the two arrays that a metric compares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Squared errors of a fit: float64 sums, the peak always stated."""
+"""MSE, RMSE, PSNR and SNR: float64 sums, the peak always stated."""
 
 from __future__ import annotations
 

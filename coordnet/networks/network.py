@@ -1,4 +1,4 @@
-"""The base of every network: its sizes, its spec, and how it is best optimized."""
+"""The base class of networks: sizes, the spec, and hints for the optimizer."""
 
 from __future__ import annotations
 

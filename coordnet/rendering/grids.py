@@ -1,4 +1,4 @@
-"""Regular grids and lists of points, evaluated block by block."""
+"""Pictures and lists of points of any function, evaluated in blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A signal over time at regular instants, block by block."""
+"""Signals over time at regular instants, evaluated in blocks."""
 
 from __future__ import annotations
 
