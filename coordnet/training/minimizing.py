@@ -187,7 +187,7 @@ def _halve_chunk(state: TrainState, writer: CheckpointWriter) -> None:
             "or encoding, or another device."
         )
     smaller = state.objective.chunk_size = max(_LEAST_CHUNK, chunk // 2)
-    text = f"not enough memory for chunks of {chunk:,}: going on with {smaller:,}"
+    text = f"not enough memory for {chunk:,} samples at once: going on with {smaller:,}"
     tell(writer.notify, text, warning=True)
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import coordnet.runs.info
 import coordnet.runs.kept
 import coordnet.runs.like
-import coordnet.training.loop
 
 import coordnet.pictures.task
 import coordnet.runs.fit
+import coordnet.training.minimizing
 
 
 def figure(path, *arguments, **options):
