@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from . import checks
 from .constants import ExactConstants, supports_float64
 from .encodings import build_encoding
+from .encodings.combine import Normalized
 from .encodings.encoding import Encoding
 from .errors import refuse
 from .networks import build_network
@@ -60,6 +62,7 @@ class Field(ExactConstants):
     """
 
     encoding: Encoding
+    domain_bounds: Tensor
     value_mean: Tensor
     value_std: Tensor
 
@@ -79,12 +82,16 @@ class Field(ExactConstants):
         self.encoding = encoding
         self.network = network
         self.domain: tuple[list[float], list[float]] | None = None
+        # the domain as a constant, which is saved; lower bounds above the upper ones stand for none
+        self.register_constant("domain_bounds", _exact([[1.0] * self.in_dim, [0.0] * self.in_dim]))
+        # no submodule: its tensors are those of the encoding, and numbers that follow from bounds
+        self._placed = (encoding,)
         self.standardized = False
         size = _out_dim(network, encoding.out_dim)
         self.register_constant("value_mean", torch.zeros(size))
         self.register_constant("value_std", torch.ones(size))
         self._far_from_0 = False
-        self.register_load_state_dict_post_hook(_note_values)
+        self.register_load_state_dict_post_hook(_follow_constants)
         if domain is not None:
             self.set_domain(*domain)
 
@@ -131,11 +138,37 @@ class Field(ExactConstants):
         if self.domain is not None:
             refuse("a field's domain is set once", f"{self.domain}", "Build a new field.")
         domain = checks.box(lower, upper, self.in_dim, flat=True, name="a domain's bounds")
-        low, high = (_exact(bounds) for bounds in domain)
-        device = next((p.device for p in self.parameters()), torch.device("cpu"))
-        with torch.device("cpu"):  # where the bounds lie, whatever the default device
-            self.encoding = self.encoding.on_domain(low, high).to(device)
-        self.domain = domain
+        self.domain_bounds.copy_(_exact(domain))
+        self._place(domain)
+
+    @property
+    def domain_encoding(self) -> Encoding:
+        """The encoding of coordinates in the domain, made of `encoding` and on its tensors."""
+        return self._placed[0]
+
+    @property
+    def periods(self) -> tuple[float | None, ...]:
+        """For each axis the period of the features in the coordinate's own unit, None without."""
+        return self.domain_encoding.periods
+
+    def _place(self, domain: tuple[list[float], list[float]] | None) -> None:
+        """Take over a domain, and the encoding as it is now."""
+        self.domain, self._placed = domain, (self.encoding,)
+        if domain is not None and not self.domain_bounds.is_meta:
+            with torch.device("cpu"):  # where the bounds lie, whatever the default device
+                self._placed = (self.encoding.on_domain(*(_exact(bounds) for bounds in domain)),)
+            self.derive()
+
+    def derive(self) -> None:
+        """Let the constants of `domain_encoding` lie where those of the field do."""
+        shared, device = set(self.encoding.modules()), self.value_mean.device
+
+        def move(tensor: Tensor) -> Tensor:
+            return torch.empty_like(tensor, device=device) if tensor.is_meta else tensor.to(device)
+
+        for part in self.domain_encoding.modules():
+            if part not in shared:
+                part._apply(move, recurse=False)
 
     def set_values(self, mean: Tensor | float, std: Tensor | float) -> None:
         """State the mean and the scale of the values, one number per value or one for all.
@@ -162,23 +195,55 @@ class Field(ExactConstants):
         self.value_mean.copy_(mean)
         self.value_std.copy_(torch.where(std > 1e-14 * size, std, constant))
         self.standardized = True
-        _note_values(self)
+        self._note_values()
+
+    def _note_values(self) -> None:
+        """Note whether the values need float64: not asked in `forward`, for compilers."""
+        far = self.value_mean.abs() > _LARGEST_MEAN * self.value_std
+        self._far_from_0 = not far.is_meta and bool(far.any())
 
     def prepare(self, coordinates: Tensor, values: Tensor) -> None:
         """Measure the domain and the values' mean and std, where they are not set yet."""
-        if self.domain is None:
-            flat = _exact(coordinates).reshape(-1, self.in_dim)
-            self.set_domain(flat.amin(0), flat.amax(0))
+        flat = _exact(coordinates).reshape(-1, self.in_dim)
+        self.prepare_domain(flat.amin(0), flat.amax(0))
         if not self.standardized:
             flat = _exact(values).reshape(-1, self.out_dim)
             self.set_values(flat.mean(0), flat.std(0, correction=0))
+
+    def prepare_domain(
+        self, lower: Sequence[float] | Tensor, upper: Sequence[float] | Tensor
+    ) -> None:
+        """Set the domain to the box of samples, or warn where they leave a domain that is set.
+
+        The domain stays as it was set first, as what the network has learned belongs to it:
+        outside of it a field extrapolates, which is a warning from a tenth of its length on.
+        Encodings that take a coordinate in its own unit, and axes that repeat, do not depend on
+        the domain.
+        """
+        if self.domain is None:
+            self.set_domain(lower, upper)
+            return
+        low, high = (_exact(bounds) for bounds in self.domain)
+        slack = 0.1 * (high - low)
+        outside = (_exact(lower) < low - slack) | (_exact(upper) > high + slack)
+        repeats = torch.tensor([period is not None for period in self.periods], device="cpu")
+        normalizes = any(isinstance(part, Normalized) for part in self.domain_encoding.modules())
+        if normalizes and bool((outside & ~repeats).any()):
+            box = [_exact(bounds).tolist() for bounds in (lower, upper)]
+            warnings.warn(
+                f"coordinates from {box[0]} to {box[1]} leave the field's domain, from "
+                f"{self.domain[0]} to {self.domain[1]}: it stays as it was set, and the encoding "
+                "extrapolates. Build a new field for a new domain.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     def encode(self, x: Tensor) -> Tensor:
         """Return the features of ``x``, in the network's dtype and on its device."""
         weight = self._weight()
         if weight is None:
-            return self.encoding(x)
-        return self.encoding.encode(x, weight.dtype).to(weight.device)
+            return self.domain_encoding.encode(x, self.encoding._cast)
+        return self.domain_encoding.encode(x, weight.dtype).to(weight.device)
 
     def destandardize(self, output: Tensor) -> Tensor:
         """Return the values that belong to the network's output, in `value_dtype`."""
@@ -204,6 +269,17 @@ class Field(ExactConstants):
 
     def _own_network(self) -> nn.Module:
         return getattr(self.network, "_orig_mod", self.network)  # compiled or not
+
+    def add_former(self, state: dict[str, Tensor], prefix: str = "") -> None:
+        """Add to a state what version 0.1.0 did not save: its encodings held the domain."""
+        domain = self.domain or ([1.0] * self.in_dim, [0.0] * self.in_dim)
+        state.setdefault(f"{prefix}domain_bounds", _exact(domain))
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Tensor], prefix: str, *args: Any, **kwargs: Any
+    ) -> None:
+        self.add_former(state_dict, prefix)
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
     def spec(self) -> dict[str, Any]:
         """Return everything but the tensors, as plain JSON values.
@@ -238,22 +314,25 @@ class Field(ExactConstants):
         domain = spec.get("domain")
         if domain is not None:
             pair = isinstance(domain, (list, tuple)) and len(domain) == 2
-            lower, upper = domain if pair else (domain, None)
-            bounds = checks.box(lower, upper, field.in_dim, flat=True, name="a domain's bounds")
-            field.domain = bounds
+            field.set_domain(*(domain if pair else ([], [])))
         # "standardised" in models of version 0.1.0
         field.standardized = bool(spec.get("standardized", spec.get("standardised", False)))
         return field
 
 
-def _note_values(field: Field, *_: object) -> None:
-    """Note whether the values need float64: not asked of tensors in `forward`, for compilers."""
-    mean, std = field.value_mean, field.value_std
-    if not mean.is_meta:
-        field._far_from_0 = bool((mean.abs() > _LARGEST_MEAN * std).any())
+def _follow_constants(field: Field, *_: object) -> None:
+    """Take over the domain and the scale of the values from a state that was loaded."""
+    field._note_values()
+    if not field.domain_bounds.is_meta:
+        lower, upper = field.domain_bounds.tolist()
+        if (lower[0], upper[0]) == (1.0, 0.0):
+            field._place(None)
+        else:
+            name = "a domain's bounds"
+            field._place(checks.box(lower, upper, field.in_dim, flat=True, name=name))
 
 
-def _exact(values: Tensor | Sequence[float] | float) -> Tensor:
+def _exact(values: Tensor | Sequence[Any] | float) -> Tensor:
     """Return ``values`` as float64 on the CPU: an MPS device has no float64."""
     if isinstance(values, Tensor):
         return values.detach().cpu().to(torch.float64)

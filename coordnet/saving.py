@@ -124,6 +124,8 @@ def build(path: Path, about: dict[str, Any], tensors: dict[str, torch.Tensor]) -
         InputError: they do not fit together.
     """
     field = _empty_model(path, about, tensors)
+    if hasattr(field, "add_former"):
+        field.add_former(tensors)
     expected = field.state_dict()
     constants = {name for name, _ in field.named_buffers()}
     if expected.keys() != tensors.keys():

@@ -180,13 +180,13 @@ def _run_fit(watch: Watch, kind: str, path: Path, settings: dict[str, Any]) -> S
     options = KINDS[kind].options.read({"steps": 100, **settings}, kind)
     task: Any = KINDS[kind].load()(path, options, Listener())
     recipe = task.recipe(options)
-    config = replace(task.config(options, recipe), device="cuda", progress=False)
+    config = replace(task.config(options, recipe), device="cuda")
     model = task.model(options, recipe)
     stop = _Steps(watch)
     with pretended(), watch:
         if kind == "scene":
             return _fit_scene(watch, task, model, config, stop)
-        result = cn.fit(model, task.samples(), config=config, stop=stop)
+        result = cn.fit(model, task.samples(), config=config, stop=stop, progress=False)
         watch.phase = "rendering"
         if kind == "image":
             cn.render_image(model, 256, 256, device="cuda")
@@ -209,7 +209,7 @@ def _fit_scene(watch: Watch, task: Any, model: Any, config: cn.FitConfig, stop: 
     objective.before = refresh
     # samples of a ray, which has 80 steps of a twentieth of the radius and longer beyond two
     watch.number = 80.0 * watch.share
-    result = minimize(objective, config, stop=stop)
+    result = minimize(objective, config, stop=stop, progress=False)
     rays = objective.rays_drawn - drawn[-1]
     for step in (16, 80, 96):  # all cells, some cells, some of the occupied
         refresh(step)
@@ -223,10 +223,10 @@ def _run_weighted(watch: Watch) -> Step:
     generator = torch.Generator().manual_seed(0)
     x, weights = torch.rand(20_000, 2, generator=generator), torch.rand(20_000, generator=generator)
     module = nn.Sequential(nn.Linear(2, 128), nn.SiLU(), nn.Linear(128, 1))
-    config = cn.FitConfig(steps=100, device="cuda", progress=False)
+    config = cn.FitConfig(steps=100, device="cuda")
     stop = _Steps(watch)
     with pretended(), watch:
-        result = cn.fit(module, x, x[:, :1], config, weights=weights, stop=stop)
+        result = cn.fit(module, x, x[:, :1], config, weights=weights, stop=stop, progress=False)
     return Step(result.precision, 4096, stop.totals)
 
 

@@ -65,7 +65,7 @@ def task_fit(
     options = PictureOptions(seconds=seconds, seed=seed, device=str(device), **chosen.options)
     task = PictureTask(picture.path, options, Listener())
     recipe = chosen.change(task.recipe(options))
-    config = replace(task.config(options, recipe), progress=False, evaluate=False)
+    config = replace(task.config(options, recipe), evaluate=False)
     return task.model(options, recipe), task.samples(), config
 
 
@@ -114,7 +114,7 @@ def fit_coordnet(
     """
     field, samples, config = task_fit(variant, budget, picture, seed, device)
     # modules and kernels are loaded at their first use
-    cn.fit(field, samples, config=replace(config, seconds=None, steps=5))
+    cn.fit(field, samples, config=replace(config, seconds=None, steps=5), progress=False)
     field, _, _ = task_fit(variant, budget, picture, seed, device)
     field.to(device)
     due, cost = (times([budget])[:-1] if curve else []), 0.0
@@ -137,7 +137,7 @@ def fit_coordnet(
                 del due[0]
         return False
 
-    result = cn.fit(field, samples, config=config, stop=stop)
+    result = cn.fit(field, samples, config=config, stop=stop, progress=False)
     seconds = (result.history[-1].seconds if result.history else result.seconds) - clock.spent
     psnr = score(field)
     return Run(budget, seconds, result.steps, psnr, [*points, (seconds, psnr)]), field

@@ -122,7 +122,7 @@ def time_step(
         steps += 1
         return False
 
-    result = cn.fit(field, samples, config=config, stop=stop)
+    result = cn.fit(field, samples, config=config, stop=stop, progress=False)
     synchronize(device)
     first, last = marks[skipped], marks[skipped + measured]
     taken = first.elapsed_time(last) / 1e3 if device.type == "cuda" else last - first

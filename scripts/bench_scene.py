@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +62,11 @@ def fit_scene(
     task = SceneTask(path, options, Listener())
     start = time.perf_counter()
     recipe = task.recipe(options)
-    config = replace(task.config(options, recipe), progress=False)
+    config = task.config(options, recipe)
     model = task.model(options, recipe).to(device)
     objective = task.objective(model, config, device)
     prepared = time.perf_counter() - start
-    result = minimize(objective, config, start)
+    result = minimize(objective, config, start=start, progress=False)
     synchronize(device)
     total = time.perf_counter() - start
     begin, scene, rows = time.perf_counter(), task.test or task.train, []

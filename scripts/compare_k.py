@@ -310,9 +310,8 @@ def compare(
             peak=problem.peak,
             clamp=clamp,
             precision=precision,
-            progress=False,
         )
-        result = cn.fit(field, *fitted, settings)
+        result = cn.fit(field, *fitted, settings, progress=False)
         row.parameters, row.seconds = result.parameters, result.seconds
         row.fitted_psnr, row.fitted_rmse = score(field, *fitted, problem.peak, clamp)
         row.heldout_psnr, row.heldout_rmse = score(field, *held, problem.peak, clamp)

@@ -75,7 +75,7 @@ def describe_machine(device: torch.device) -> str:
 
 def describe_training(config: FitConfig) -> str:
     """Return the budget, the optimizer and the seed."""
-    budget = [plural(config.most_steps, "step")] if config.most_steps is not None else []
+    budget = [plural(config.max_steps, "step")] if config.max_steps is not None else []
     budget += [f"{config.seconds:g} s"] if config.seconds is not None else []
     until = f", or until {config.target_psnr:g} dB" if config.target_psnr is not None else ""
     batches = f", batches of {config.batch_size}" if config.batch_size is not None else ""

@@ -56,9 +56,9 @@ def size(text: str) -> tuple[int, int]:
 
 def intervals(text: str) -> str:
     """Read an interval between checkpoints, which stays text."""
-    from ..training.interval import interval
+    from ..training.checkpoint import Interval
 
-    interval(text)
+    Interval.read(text)
     return text
 
 

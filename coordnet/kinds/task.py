@@ -14,6 +14,7 @@ from ..encodings import Encoding
 from ..errors import refuse
 from ..field import Field
 from ..training import Checkpoint, FitConfig, FitResult, Samples, choose_precision, fit
+from ..training.progress import Notify
 from .listener import Listener
 from .onnx import write_onnx
 from .options import EncodingOptions, FitOptions, RenderOptions
@@ -100,7 +101,7 @@ class Task(ABC, Generic[ModelT, OptionsT]):
         stop: Callable[[], bool] | None = None,
         *,
         checkpoint: Checkpoint | None = None,
-        say: Callable[[str], object] | None = None,
+        notify: Notify | None = None,
     ) -> FitResult:
         """Fit the model, in place; the rest is as `coordnet.fit` takes it."""
 
@@ -193,11 +194,11 @@ class FieldTask(Task[Field, OptionsT]):
         stop: Callable[[], bool] | None = None,
         *,
         checkpoint: Checkpoint | None = None,
-        say: Callable[[str], object] | None = None,
+        notify: Notify | None = None,
     ) -> FitResult:
         """Fit the field to the samples."""
         samples = self.samples()
-        return fit(model, samples, config=config, stop=stop, checkpoint=checkpoint, say=say)
+        return fit(model, samples, config=config, stop=stop, checkpoint=checkpoint, notify=notify)
 
     @classmethod
     def export(

@@ -19,8 +19,10 @@ from ..training import (
     FitConfig,
     FitResult,
     NonFiniteLossError,
+    Notice,
     choose_device,
 )
+from ..training.optimizers import resolved
 from .folder import RunFolder
 from .record import Record, model_of_checkpoint, report_of
 
@@ -95,6 +97,8 @@ def fit_file(
     out = Path(str(given.get("out") or Path("runs") / path.stem))
     with RunFolder(out, bool(given.get("overwrite")), resume) as folder:
         plan = plan or _resumed_plan(path, given, folder, listener)
+        config = replace(resolved(plan.config, plan.model), device=str(device))
+        plan = replace(plan, config=config)
         folder.require_space(_size(plan.model))
         precision = plan.task.precision(plan.model, plan.config, device)
         listener.begins(
@@ -155,22 +159,24 @@ def _fitted(
         about=record.in_checkpoint(plan.model),
     )
 
-    def say(text: str) -> None:
-        if text.startswith("warning: "):
-            plan.task.warnings.append(text.removeprefix("warning: "))
-            listener.warning(plan.task.warnings[-1])
+    def notify(notice: Notice) -> None:
+        if notice.warning:
+            plan.task.warnings.append(notice.text)
+            listener.warning(notice.text)
         else:
-            listener.notice(text)
+            listener.notice(notice.text)
 
     try:
         try:
-            result = plan.task.fit(plan.model, plan.config, stop, checkpoint=checkpoint, say=say)
+            result = plan.task.fit(
+                plan.model, plan.config, stop, checkpoint=checkpoint, notify=notify
+            )
         except NonFiniteLossError as error:
             _save_last_good(folder, plan.model, record, error, listener)
             raise
         if not folder.path.is_dir():
             gone = f"{readable(folder.path)} was removed during the fit"
-            say(f"warning: {gone}; it is made again")
+            notify(Notice(f"{gone}; it is made again", warning=True))
         folder.save(plan.model, record.settings)
         listener.saved()
     except (KeyboardInterrupt, MemoryError, OSError, RuntimeError):

@@ -20,7 +20,7 @@ from ..kinds import KINDS, FitOptions, Kind, Task
 from ..saving import build, describe
 from ..text import readable
 from ..training import FitConfig, FitResult, choose_device
-from ..training.checkpoint_file import CheckpointFile, damaged, read_checkpoint
+from ..training.checkpoint_file import CheckpointFile, damaged, group, read_checkpoint
 from ..version import __version__
 
 __all__ = ["Record", "fingerprint", "model_of_checkpoint", "options_like", "report_of"]
@@ -294,7 +294,7 @@ def model_of_checkpoint(checkpoint: Path) -> tuple[nn.Module, dict[str, Any]]:
     with read_checkpoint(checkpoint) as file:
         about = _object(file, file.about, "about")
         plan, settings = (_object(file, about, name) for name in ("model", "settings"))
-        return build(checkpoint, plan, file.group("module")), settings
+        return build(checkpoint, plan, group(file, "module")), settings
 
 
 def _object(file: CheckpointFile, where: dict[str, Any], name: str) -> dict[str, Any]:

@@ -105,7 +105,7 @@ class Run:
         if not path.is_file():
             return None
         with read_checkpoint(path) as file:
-            return file.whole("step"), file.number("seconds")
+            return file.integer("step"), file.number("seconds")
 
 
 def checkpoint_of(run: Path) -> Path:

@@ -23,6 +23,7 @@ from ..metrics.psnr_snr import psnr, psnr_from_mse
 from ..metrics.ssim_index import ssim
 from ..text import plural, readable
 from ..training import Checkpoint, FitConfig, FitResult, choose_device, minimize
+from ..training.progress import Notify
 from .cameras.bounds import near_far_from_poses
 from .cameras.ray_table import RayTable
 from .figures import colored_depth, save_contact_sheet
@@ -170,12 +171,14 @@ class SceneTask(Task[RadianceModel, SceneOptions]):
         stop: Callable[[], bool] | None = None,
         *,
         checkpoint: Checkpoint | None = None,
-        say: Callable[[str], object] | None = None,
+        notify: Notify | None = None,
     ) -> FitResult:
         """Fit the model to the pixels of all training views."""
         start = time.perf_counter()
         objective = self.objective(model, config, choose_device(config.device))
-        return minimize(objective, config, start, stop, checkpoint=checkpoint, say=say)
+        return minimize(
+            objective, config, start=start, stop=stop, checkpoint=checkpoint, notify=notify
+        )
 
     def describe(self) -> About:
         """Return the lens and the poses of the training cameras, the box and the background."""

@@ -167,10 +167,8 @@ class PeriodicRegressor(RegressorMixin, BaseEstimator):
             )
             sizes = self.hidden_dim, self.num_hidden_layers
             field = Field(encoding, MLP(encoding.out_dim, y.shape[1], *sizes, seed=seed))
-        config = FitConfig(steps=self.steps, seed=seed, device="cpu", progress=False,
-                           evaluate=False)  # fmt: skip
-        weight = None if weights is None else torch.from_numpy(weights)
-        fit(field, torch.from_numpy(x), torch.from_numpy(y), config, weights=weight)
+        config = FitConfig(steps=self.steps, seed=seed, device="cpu", evaluate=False)
+        fit(field, x, y, config, weights=weights, progress=False)
         return field.double()
 
     def __sklearn_tags__(self) -> Any:

@@ -88,7 +88,7 @@ def harmonic_spectrum(
     """
     axis = integer("axis", axis, least=0)
     if period is None:
-        known = function.encoding.periods if isinstance(function, Field) else ()
+        known = function.periods if isinstance(function, Field) else ()
         period = known[axis] if axis < len(known) else None
         if period is None:
             got = "a function whose coordinate does not repeat by construction"

@@ -21,6 +21,7 @@ from ..kinds.recipe import Recipe
 from ..kinds.task import About, FieldTask
 from ..text import plural, readable
 from ..training import Checkpoint, FitConfig, FitResult, TensorSamples
+from ..training.progress import Notify
 from .choices import choose
 from .closed_form import fit_exactly, linear_result
 from .encoding import build_encoding, default_harmonics
@@ -153,12 +154,12 @@ class SeriesTask(FieldTask[SeriesOptions]):
         stop: Callable[[], bool] | None = None,
         *,
         checkpoint: Checkpoint | None = None,
-        say: Callable[[str], object] | None = None,
+        notify: Notify | None = None,
     ) -> FitResult:
         """Fit the field in steps; a linear one is solved already."""
         if self.linear is not None:
             return linear_result(self.linear, self.table, config, self._solved_in)
-        return super().fit(model, config, stop, checkpoint=checkpoint, say=say)
+        return super().fit(model, config, stop, checkpoint=checkpoint, notify=notify)
 
     def about(self) -> TableSettings:
         """Return the columns, the range, the periods and what the positions mean."""

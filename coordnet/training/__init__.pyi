@@ -1,8 +1,10 @@
 from .checkpoint import Checkpoint as Checkpoint
 from .config import FitConfig as FitConfig
-from .fitting import fit as fit, minimize as minimize
+from .fitting import fit as fit
 from .linear import fit_linear as fit_linear
-from .objective import Objective as Objective
+from .minimizing import minimize as minimize
+from .objective import Objective as Objective, measure as measure
+from .progress import Notice as Notice
 from .result import (
     FitResult as FitResult,
     HistoryPoint as HistoryPoint,

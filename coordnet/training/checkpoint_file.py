@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 from torch import Tensor
 
+from .. import checks
 from ..errors import InputError, refuse
 from ..tensor_files import TensorFile, TensorFileKind, write_tensors
 
-__all__ = ["CheckpointFile", "damaged", "read_checkpoint", "write_checkpoint"]
+__all__ = ["CheckpointFile", "damaged", "group", "read_checkpoint", "write_checkpoint"]
 
 
 def damaged(path: Path, what: str) -> NoReturn:
@@ -22,7 +22,7 @@ def damaged(path: Path, what: str) -> NoReturn:
     refuse(
         f"a checkpoint must hold the state of this fit: {str(path)!r}",
         " ".join(what.split())[:200],
-        "It is damaged or of another fit: begin anew.",
+        "It is damaged, or of another fit.",
     )
 
 
@@ -48,50 +48,49 @@ def write_checkpoint(path: Path, tensors: Mapping[str, Tensor], about: dict[str,
     return write_tensors(path, tensors, {_CHECKPOINT_FILE.key: text})
 
 
-class CheckpointFile:
-    """A checkpoint that is open to be read, a tensor at a time.
+class CheckpointFile(Mapping[str, Tensor]):
+    """An open checkpoint: its tensors by name, each read from the file when it is asked for.
 
     Attributes:
         path: the file.
         about: its plain JSON values.
-        names: the names of its tensors.
     """
 
     def __init__(self, path: Path, file: TensorFile) -> None:
         self.path, self.about, self._file = path, file.about, file
-        self.names = set(file.names)
+        self._names = set(file.names)
 
-    def tensor(self, name: str) -> Tensor:
-        """Return one tensor, on the CPU, in memory of its own.
-
-        Raises:
-            InputError: there is none of this name.
-        """
-        if name not in self.names:
-            damaged(self.path, f"no {name}")
+    def __getitem__(self, name: str) -> Tensor:
+        """Return one tensor, on the CPU, in memory of its own."""
+        if name not in self._names:
+            raise KeyError(name)
         return self._file.tensor(name)
 
-    def group(self, prefix: str) -> dict[str, Tensor]:
-        """Return the tensors whose names begin with ``prefix`` and a dot, under what follows."""
-        start = f"{prefix}."
-        found = sorted(name for name in self.names if name.startswith(start))
-        return {name.removeprefix(start): self.tensor(name) for name in found}
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._names))
 
-    def whole(self, name: str, least: int = 0) -> int:
-        """Return a whole number of the JSON values."""
-        value = self.about.get(name)
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 1 << 63:
-            damaged(self.path, f"no {name}")
-        return value
+    def __len__(self) -> int:
+        return len(self._names)
 
     def number(self, name: str) -> float:
         """Return a finite number of at least 0 of the JSON values."""
-        value = self.about.get(name)
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            damaged(self.path, f"no {name}")
-        if not (math.isfinite(value) and value >= 0):
-            damaged(self.path, f"{value!r} as {name}")
-        return float(value)
+        try:
+            return checks.number(name, self.about.get(name), least=0)
+        except InputError as error:
+            damaged(self.path, error.got)
+
+    def integer(self, name: str) -> int:
+        """Return an integer from 0 to 2^63 - 1 of the JSON values."""
+        try:
+            return checks.integer(name, self.about.get(name), least=0, below=1 << 63)
+        except InputError as error:
+            damaged(self.path, error.got)
+
+
+def group(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
+    """Return the tensors whose names begin with ``name`` and a dot, under what follows."""
+    prefix = f"{name}."
+    return {key.removeprefix(prefix): tensors[key] for key in tensors if key.startswith(prefix)}
 
 
 @contextlib.contextmanager

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from ..errors import integer_at_least, positive_number, refuse
+from .. import checks
+from ..errors import refuse
 
-__all__ = ["DECAYS", "OPTIMIZERS", "PRECISIONS", "FitConfig"]
+__all__ = ["DECAYS", "LEARNING_RATE", "OPTIMIZERS", "PRECISIONS", "FitConfig"]
 
 DECAYS = ("cosine", "exponential")
 OPTIMIZERS = ("muon", "adam")
 PRECISIONS = ("auto", "float32", "bf16")
+# where neither the user nor the network sets one
+LEARNING_RATE = 4e-3
+
 # settings of version 0.1.0 that are none any more
-_FORMER = {"keep_memory"}
+_FORMER = ("keep_memory", "progress")
 
 
 @dataclass(frozen=True)
@@ -22,28 +27,32 @@ class FitConfig:
     """Settings of `fit`. They never change; `dataclasses.replace` makes variants.
 
     Attributes:
-        steps: most steps; None without a limit. With neither ``steps`` nor ``seconds`` a fit
-            takes 2000 steps. The learning rate falls to the end of the nearer of the two.
-        seconds: most seconds, counted from the call of `fit`.
+        steps: largest number of steps; None without a limit. With neither ``steps`` nor
+            ``seconds`` a fit takes 2000 steps. The learning rate falls to the end of the nearer
+            of the two.
+        seconds: largest number of seconds, counted from the call of `fit`.
         target_psnr: stop once the PSNR over all samples is at least this many dB.
         peak: the peak of the PSNR in the values' unit; None takes the range of the values.
         clamp: clamp predictions to [0, peak] in the PSNR over all samples, as a written picture
             is; the peak must then be stated.
         batch_size: samples a step, drawn without replacement and reshuffled every epoch; None
             takes all up to 4096. Batches as large as the data are not shuffled.
-        block_size: most samples that go through the network at once; larger batches add up
-            their gradients block by block, in memory that stays in the cache.
-        learning_rate: the largest learning rate.
+        block_size: largest number of samples that go through the network at once; larger batches
+            add up their gradients chunk by chunk, in memory that stays in the cache.
+        learning_rate: the largest learning rate; None takes the network's own where it has one,
+            else 4e-3.
         warmup_steps: steps over which the learning rate rises from near 0.
         final_fraction: the learning rate at the end, as a fraction of the largest.
         decay: how it falls there: "cosine", or "exponential", which needs an end above 0.
-        optimizer: "muon" (Muon on the hidden matrices, Adam on everything else) or "adam".
+        optimizer: "muon" (Muon on the hidden matrices, Adam on everything else) or "adam"; None
+            takes muon, on those matrices that the network leaves to it.
         betas: Adam's two decay rates.
         eps: Adam's epsilon.
-        ema: decay of a running mean of the parameters, which the fit ends with, 0.99 say; 0 for
-            none. It pays where the learning rate does not fall to 0.
+        ema: decay of an exponential moving average of the parameters, which the fit ends with,
+            0.99 say; 0 for none. It pays where the learning rate does not fall to 0.
         seed: seed of the shuffling, below 2^64.
-        device: "auto" (CUDA, else MPS, else the CPU), or a torch device.
+        device: "auto" (CUDA, else MPS, else the CPU; the module comes back to where it was), or a
+            torch device, on which the module then stays.
         precision: "auto", "float32" (the module's own dtype) or "bf16" (autocast). Auto takes
             bf16 where the machine is fast at it, the network wide enough to gain, and its
             parameters are at most twice as many as the values: bf16 ends at some 60 dB, which a
@@ -56,7 +65,6 @@ class FitConfig:
             network took 34 ms against 32, one of a grid 10.4 against 10.3.
         evaluate: measure PSNR and RMSE over all samples at the end; without, they are NaN.
         log_every: steps between two points of the history.
-        progress: show a bar; None shows it where stderr is a terminal.
     """
 
     steps: int | None = None
@@ -66,11 +74,11 @@ class FitConfig:
     clamp: bool = False
     batch_size: int | None = None
     block_size: int = 16_384
-    learning_rate: float = 4e-3
+    learning_rate: float | None = None
     warmup_steps: int = 20
     final_fraction: float = 0.0
     decay: str = "cosine"
-    optimizer: str = "muon"
+    optimizer: str | None = None
     betas: tuple[float, float] = (0.9, 0.99)
     eps: float = 1e-8
     ema: float = 0.0
@@ -81,47 +89,56 @@ class FitConfig:
     compile: bool = False
     evaluate: bool = True
     log_every: int = 20
-    progress: bool | None = None
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch_size"):
-            if getattr(self, name) is not None:
-                integer_at_least(1, name, getattr(self, name), "Pass 1 or more, or None.")
-        for name in ("block_size", "log_every"):
-            integer_at_least(1, name, getattr(self, name), "Pass 1 or more.")
-        for name in ("warmup_steps", "seed", "cache_bytes"):
-            integer_at_least(0, name, getattr(self, name), "Pass 0 or more.")
-        for name in ("seconds", "target_psnr", "peak"):
-            if getattr(self, name) is not None:
-                positive_number(name, getattr(self, name), "Pass a number, or None.")
-        for name in ("learning_rate", "eps"):
-            positive_number(name, getattr(self, name), "The default suits most fits.")
-        if self.seed >= 1 << 64:
-            refuse("seed must be below 2^64", f"seed={self.seed}", "Pass seed=0, say.")
+        least = {"steps": 1, "batch_size": 1, "block_size": 1, "log_every": 1, "warmup_steps": 0,
+                 "cache_bytes": 0}  # fmt: skip
+        for name, minimum in least.items():
+            value = getattr(self, name)
+            if value is not None or name not in ("steps", "batch_size"):
+                checks.integer(name, value, least=minimum)
+        for name in ("seconds", "target_psnr", "peak", "learning_rate", "eps"):
+            if getattr(self, name) is not None or name == "eps":
+                checks.positive(name, getattr(self, name))
+        checks.seed(self.seed)
+        checks.number("final_fraction", self.final_fraction, least=0, most=1)
+        checks.number("ema", self.ema, least=0, below=1)
+        if not isinstance(self.betas, (tuple, list)) or len(self.betas) != 2:
+            refuse("betas must be two numbers", f"betas={self.betas!r}")
+        for beta in self.betas:
+            checks.number("each of betas", beta, least=0, below=1)
+        checks.one_of("decay", self.decay, DECAYS)
+        checks.one_of("precision", self.precision, PRECISIONS)
+        if self.optimizer is not None:
+            checks.one_of("optimizer", self.optimizer, OPTIMIZERS)
         if self.clamp and self.peak is None:
             refuse("clamp needs a peak to clamp to", "peak=None", "Pass peak=1.0 for pictures.")
-        if not (_is_real(self.final_fraction) and 0 <= self.final_fraction <= 1):
-            got = f"final_fraction={self.final_fraction!r}"
-            refuse("final_fraction must be from 0 to 1", got, "Pass 0.0 to decay fully.")
-        if not (_is_real(self.ema) and 0 <= self.ema < 1):
-            refuse("ema must be from 0 to below 1", f"ema={self.ema!r}", "Pass 0.99, or 0.")
-        pair = self.betas if isinstance(self.betas, (tuple, list)) else ()
-        if len(pair) != 2 or not all(_is_real(beta) and 0 <= beta < 1 for beta in pair):
-            got = f"betas={self.betas!r}"
-            refuse("betas must be two numbers from 0 to below 1", got, "Pass (0.9, 0.99).")
-        choices = {"decay": DECAYS, "optimizer": OPTIMIZERS, "precision": PRECISIONS}
-        for name, known in choices.items():
-            if getattr(self, name) not in known:
-                got = f"{name}={getattr(self, name)!r}"
-                refuse(f"{name} must be one of {', '.join(known)}", got, "Choose one of them.")
         if self.decay == "exponential" and not self.final_fraction:
-            got = "final_fraction=0"
-            refuse("an exponential decay must end above 0", got, "Pass final_fraction=0.1.")
+            refuse("an exponential decay must end above 0", "final_fraction=0")
 
     @property
-    def most_steps(self) -> int | None:
+    def max_steps(self) -> int | None:
         """The budget in steps, None where only the clock ends the fit."""
         return 2000 if self.steps is None and self.seconds is None else self.steps
+
+    @classmethod
+    def of(cls, config: FitConfig | None, settings: Mapping[str, object]) -> FitConfig:
+        """Return the settings that a call was given: a config, or keywords.
+
+        Raises:
+            InputError: both, a keyword that is no setting, or a setting that cannot be.
+        """
+        if config is not None and settings:
+            rule = "settings are given by a FitConfig or by keywords, not by both"
+            refuse(rule, f"a FitConfig and {', '.join(settings)}", "See dataclasses.replace.")
+        if config is not None and not isinstance(config, cls):
+            refuse("config must be a FitConfig", type(config).__name__)
+        known = [setting.name for setting in fields(cls)]
+        for name in settings:
+            if name not in known:
+                nearest = difflib.get_close_matches(name, known, 1, cutoff=0)[0]
+                refuse("a keyword of fit must be a setting", name, f"Do you mean {nearest}?")
+        return config or replace(cls(), **settings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values."""
@@ -137,7 +154,3 @@ class FitConfig:
         """
         known = {name: value for name, value in settings.items() if name not in _FORMER}
         return cls(**{**known, "betas": tuple(known["betas"])})
-
-
-def _is_real(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

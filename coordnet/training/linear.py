@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from ..errors import refuse
 from ..field import Field
@@ -13,9 +13,7 @@ from .solving import least_squares
 __all__ = ["fit_linear"]
 
 
-def fit_linear(
-    field: Field, coordinates: Tensor, values: Tensor, weights: Tensor | None = None
-) -> Field:
+def fit_linear(field: Field, x: object, y: object, *, weights: object = None) -> Field:
     """Set a linear head to the least-squares optimum, in place, and return the field.
 
     Solves min Σ w (values - [1, features] c)² in float64 by `least_squares`; where the features
@@ -24,8 +22,8 @@ def fit_linear(
 
     Args:
         field: a field whose network is one linear layer: ``MLP(…, num_hidden_layers=0)``.
-        coordinates: shape ``(..., in_dim)``.
-        values: shape ``(..., out_dim)``.
+        x: coordinates ``(..., in_dim)``, as in `fit`.
+        y: values ``(..., out_dim)``.
         weights: of the squared errors, one number a sample, ``(...)`` or ``(..., 1)``; None
             weighs all alike.
 
@@ -40,17 +38,17 @@ def fit_linear(
             "Pass MLP(encoding.out_dim, out_dim, num_hidden_layers=0).",
         )
     head = layers[0]
-    x, y = check_samples(field, coordinates, values)
-    if weights is not None:
-        weights = check_weights(weights, coordinates.shape[:-1], 1)[:, 0]
+    x, y, leading = check_samples(field, x, y)
+    weight = None if weights is None else check_weights(weights, leading, 1)[:, 0]
     field.prepare(x, y)
-    home = field.value_mean.device
     with torch.no_grad():
-        features = field.encoding(x.to(home)).cpu().to(torch.float64)
+        wide = torch.float64 if field.dtype == torch.float64 else None
+        features = field.domain_encoding.encode(x.to(field.value_mean.device), wide)
+        features = features.cpu().to(torch.float64)
         mean, std = field.value_mean.cpu(), field.value_std.cpu()
         target = (y.cpu().to(torch.float64) - mean) / std
         design = torch.cat([torch.ones_like(features[:, :1]), features], 1)
-        solution = least_squares(design, target, weights).solution
+        solution = least_squares(design, target, weight).solution
         head.bias.copy_(solution[0])
         head.weight.copy_(solution[1:].T)
     return field

@@ -1,11 +1,11 @@
-"""What a fit lowers: the error of a module at samples, or anything else that gives a loss."""
+"""What a fit lowers: the error of a module at samples, or any loss over items."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -13,34 +13,51 @@ from torch import Tensor, nn
 from ..constants import supports_float64
 from ..errors import refuse
 from ..field import Field
-from ..memory import rows_within
+from ..memory import empty, rows_within
 from ..metrics.psnr_snr import psnr_from_mse
 from .config import FitConfig
-from .features import encode_once
 from .runtime import choose_precision, compiled, dtype_of
 from .samples import Batch, Samples
 
-__all__ = ["Objective", "Regression"]
+__all__ = ["Objective", "Regression", "in_mode", "measure"]
 
 
 class Objective(ABC):
-    """A module and the loss that its fit lowers, over items that are drawn in batches.
+    """A module and the loss that `minimize` lowers, over items that are drawn in batches.
+
+    A subclass sets the attributes, and says how many items there are (``__len__``), what they
+    cost (`losses`) and how good the module is (`evaluate`).
 
     Attributes:
         module: what is fitted, whole: its tensors are what a fit saves and restores.
         device: where it runs.
         precision: "bf16" for autocast, or the dtype of the parameters.
         peak: the peak of the PSNR.
-        block: most items that `losses` is asked for at once; where memory runs out it is halved.
-        values: number of values in an item.
+        chunk_size: largest number of items that `losses` is asked for at once; it is halved
+            where memory runs out.
+
+    Example:
+        >>> class Distance(Objective):  # of a vector to a point, one coordinate an item
+        ...     def __init__(self, point):
+        ...         self.point, self.vector = point, nn.Parameter(torch.zeros(len(point)))
+        ...         self.module = nn.ParameterList([self.vector])
+        ...         self.device, self.precision = torch.device("cpu"), "float32"
+        ...         self.peak, self.chunk_size = 1.0, 1024
+        ...     def __len__(self):
+        ...         return len(self.point)
+        ...     def losses(self, which, rows):
+        ...         loss = (self.vector[which] - self.point[which]).square().sum() / rows
+        ...         return loss, loss.detach()
+        ...     def evaluate(self):
+        ...         return psnr(self.vector, self.point), rmse(self.vector, self.point)
+        >>> minimize(Distance(torch.rand(5)), steps=300)
     """
 
     module: nn.Module
     device: torch.device
     precision: str
     peak: float
-    block: int
-    values: int
+    chunk_size: int
 
     @abstractmethod
     def __len__(self) -> int:
@@ -51,7 +68,7 @@ class Objective(ABC):
         """Return what some items of a batch add to its loss and to its mean square error.
 
         Args:
-            which: numbers of the items, on the device, or a run of items.
+            which: numbers of the items, int64 on the device, or a run of items.
             rows: items in the whole batch, by which sums are divided.
 
         Returns:
@@ -61,7 +78,7 @@ class Objective(ABC):
 
     @abstractmethod
     def evaluate(self) -> tuple[float, float]:
-        """Return PSNR and RMSE over all items."""
+        """Return PSNR in dB and RMSE over all items."""
 
     def before(self, step: int) -> None:  # noqa: B027  (most objectives have nothing to do)
         """Do what is to be done before a step, numbered from 0."""
@@ -99,7 +116,14 @@ class Regression(Objective):
     """The mean square error of a module at samples.
 
     A field is taken apart: its network learns standardized values, from features that are
-    worked out once where they may be kept.
+    computed once where the encoding has nothing to train, every step sees the same samples, and
+    they fit in ``config.cache_bytes``.
+
+    Args:
+        module: what is fitted, on the device.
+        samples: its samples, on the device.
+        config: the settings.
+        device: where it runs.
     """
 
     def __init__(
@@ -108,96 +132,145 @@ class Regression(Objective):
         self.module, self.samples, self.config, self.device = module, samples, config, device
         values = len(samples) * samples.out_dim
         self.precision = choose_precision(config.precision, device, module, values)
-        self.peak = config.peak if config.peak is not None else (samples.spread() or 1.0)
-        self.values = samples.out_dim
-        dtype = dtype_of(module)
-        self.wide = torch.promote_types(dtype, torch.float32)
-        self.model: nn.Module = module
-        self.mean = torch.zeros(samples.out_dim, device=device, dtype=self.wide)
-        self.std = torch.ones_like(self.mean)
-        self.kept: tuple[Tensor, Tensor] | None = None
-        self.taken = 0
+        self.peak = config.peak if config.peak is not None else (samples.value_range() or 1.0)
         width = module.encoding.out_dim if isinstance(module, Field) else 1
-        self.block = rows_within(width, config.block_size)
-        if isinstance(module, Field):
-            mean, std = module.value_mean, module.value_std
-            self.mean, self.std = mean.to(device, self.wide), std.to(device, self.wide)
-            self.model = nn.Sequential(_Encode(module), module.network)
-            kept = torch.bfloat16 if self.precision == "bf16" else dtype
-            features = encode_once(module, samples, kept, config.cache_bytes, self.block)
-            if features is not None:
-                self.model = module.network
-                self.kept = features, self.standardized(samples.batch(slice(None))[1])
-        self.forward = compiled(self.model) if config.compile else self.model
+        self.chunk_size = rows_within(width, config.block_size)
+        self.step = 0
+        self._wide = torch.promote_types(dtype_of(module), torch.float32)
+        self._std = torch.ones(samples.out_dim, device=device, dtype=self._wide)
+        self._cached: tuple[Tensor, Tensor] | None = None
+        # built before the first step, when a checkpoint has been loaded into the module
+        self._forward: Callable[[Tensor], Tensor] | None = None
 
     def __len__(self) -> int:
         return len(self.samples)
 
-    def standardized(self, values: Tensor) -> Tensor:
-        """Return what the model learns: float64 where that is possible, then rounded once."""
-        if not supports_float64(values.device):
-            return (values.to(self.wide) - self.mean) / self.std
-        mean, std = self.mean, self.std
-        if isinstance(self.module, Field):
-            mean, std = self.module.value_mean, self.module.value_std
-        return ((values.to(torch.float64) - mean) / std).to(self.wide)
-
-    def fetch(self, which: Batch) -> tuple[Tensor, Tensor]:
-        """Return inputs and targets of the model, which may change its inputs in place."""
-        if self.kept is not None:
-            x, y = self.kept[0][which], self.kept[1][which]
-        else:
-            x, y = self.samples.draw(which, self.taken)
-            y = self.standardized(y)
-        # a run of rows is a view of what later steps read
-        return _ordinary(x, copied=isinstance(which, slice)), _ordinary(y)
-
     def before(self, step: int) -> None:
         """Note the step: samples may be drawn by its number."""
-        self.taken = step
+        self.step = step
+        if self._forward is None:
+            model = self._model()
+            self._forward = compiled(model) if self.config.compile else model
 
     def losses(self, which: Batch, rows: int) -> tuple[Tensor, Tensor]:
         """Return the mean square error of standardized values, weighted, and of the values."""
-        inputs, targets = self.fetch(which)
+        assert self._forward is not None, "before(step) comes first"
+        inputs, targets = self._fetch(which)
         with self.autocast():
-            output = self.forward(inputs)
+            output = self._forward(inputs)
         if output.is_complex():
-            refuse("the module's output must be real", f"{output.dtype}", "Return its parts.")
+            refuse("the module's output must be real", f"{output.dtype}")
         if output.shape != targets.shape:
             refuse(
                 "the module's output must have the shape of the values",
                 f"{tuple(output.shape)} for values {tuple(targets.shape)}",
-                "Map (N, in_dim) to (N, out_dim): broadcasting would compare other pairs.",
             )
         square = (output.to(targets.dtype) - targets).square()
-        error = square.sum(0) / rows
+        mse = square.sum(0) / rows
         weights = self.samples.weights(which)
         if weights is None:
-            loss = error.mean()
+            loss = mse.mean()
         else:
-            loss = (square * _ordinary(weights).to(square.dtype)).sum() / (rows * self.values)
-        return loss, (error.detach() * self.std.square()).mean()
+            weighted = square * _recordable(weights).to(square.dtype)
+            loss = weighted.sum() / (rows * self.samples.out_dim)
+        return loss, (mse.detach() * self._std.square()).mean()
 
     def evaluate(self) -> tuple[float, float]:
         """Return PSNR and RMSE over all samples, unweighted, without autocast."""
-        total = 0.0
-        wide = torch.float64 if supports_float64(self.device) else torch.float32
-        self.module.eval()
+        return measure(
+            self.module, self.samples, peak=self.peak, clamp=self.config.clamp,
+            chunk_size=self.chunk_size,
+        )  # fmt: skip
+
+    def _model(self) -> nn.Module:
+        """Return what learns standardized values; cache features and values where they may be."""
+        field = self.module
+        if not isinstance(field, Field):
+            return field
+        self._std = field.value_std.to(self.device, self._wide)
+        features = self._features(field)
+        if features is None:
+            return nn.Sequential(_Encode(field), field.network)
+        self._cached = features, self._standardized(self.samples.batch(slice(None))[1])
+        return field.network
+
+    def _fetch(self, which: Batch) -> tuple[Tensor, Tensor]:
+        """Return inputs and targets of the model, which may change its inputs in place."""
+        if self._cached is not None:
+            x, y = self._cached[0][which], self._cached[1][which]
+        else:
+            x, y = self.samples.draw(which, self.step)
+            y = self._standardized(y)
+        # a run of rows is a view of what later steps read
+        return (x.clone() if isinstance(which, slice) else _recordable(x)), _recordable(y)
+
+    def _standardized(self, values: Tensor) -> Tensor:
+        """Return what the model learns: float64 where that is possible, then rounded once."""
+        exact = torch.float64 if supports_float64(values.device) else self._wide
+        values = values.to(exact)
+        if isinstance(self.module, Field):
+            scale = (self.module.value_mean, self.module.value_std)
+            mean, std = (constant.to(values.device, exact) for constant in scale)
+            values = (values - mean) / std
+        return values.to(self._wide)
+
+    def _features(self, field: Field) -> Tensor | None:
+        """Return the features of all samples, or None where they may not be cached."""
+        samples, width = self.samples, field.encoding.out_dim
+        dtype = torch.bfloat16 if self.precision == "bf16" else dtype_of(field)
+        trained = any(p.requires_grad for p in field.encoding.parameters())
+        size = len(samples) * width * dtype.itemsize
+        if trained or not samples.fixed or size > self.config.cache_bytes:
+            return None
+        device = next((p.device for p in field.network.parameters()), torch.device("cpu"))
+        features = empty((len(samples), width), dtype, device)
         with torch.no_grad():
-            for first in range(0, len(self.samples), self.block):
-                x, y = self.samples.batch(slice(first, first + self.block))
-                output = self.module(x.clone())  # which it may change in place
-                if self.config.clamp:
-                    output = output.clamp(0, self.peak)
-                total += float((output.to(wide) - y.to(output.device, wide)).square().sum())
-        self.module.train()
-        error = total / (len(self.samples) * self.values)
-        return psnr_from_mse(error, self.peak), math.sqrt(error)
+            for start in range(0, len(samples), self.chunk_size):
+                part = slice(start, start + self.chunk_size)
+                features[part] = field.domain_encoding.encode(samples.batch(part)[0], dtype)
+        return features
 
 
-def _ordinary(tensor: Tensor, copied: bool = False) -> Tensor:
+def measure(
+    module: nn.Module, samples: Samples, *, peak: float, clamp: bool = False, chunk_size: int
+) -> tuple[float, float]:
+    """Return PSNR in dB and RMSE of a module at all samples, unweighted, in evaluation mode.
+
+    Args:
+        module: from ``(n, in_dim)`` to ``(n, out_dim)``.
+        samples: on the module's device.
+        peak: of the PSNR, in the values' unit.
+        clamp: clamp what the module gives to [0, peak].
+        chunk_size: samples at once.
+    """
+    total = 0.0
+    with in_mode(module, training=False), torch.no_grad():
+        for first in range(0, len(samples), chunk_size):
+            x, y = samples.batch(slice(first, first + chunk_size))
+            output = module(x.clone())  # which it may change in place
+            if clamp:
+                output = output.clamp(0, peak)
+            wide = torch.float64 if supports_float64(output.device) else torch.float32
+            total += float((output.to(wide) - y.to(output.device, wide)).square().sum())
+    mse = total / (len(samples) * samples.out_dim)
+    return psnr_from_mse(mse, peak), math.sqrt(mse)
+
+
+@contextlib.contextmanager
+def in_mode(module: nn.Module, *, training: bool) -> Iterator[None]:
+    """Put a module into training or evaluation mode, and every part of it back afterwards."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.train(training)
+    try:
+        yield
+    finally:
+        for part, mode in modes:
+            part.training = mode
+
+
+def _recordable(tensor: Tensor) -> Tensor:
     """Return a tensor that gradients can be recorded of, if it was made in inference mode, too."""
-    return tensor.clone() if copied or tensor.is_inference() else tensor
+    return tensor.clone() if tensor.is_inference() else tensor
 
 
 class _Encode(nn.Module):

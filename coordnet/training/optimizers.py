@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.optim.adam import adam
 
-from .config import FitConfig
+from ..networks.network import muon_parameters
+from .config import LEARNING_RATE, FitConfig
 from .runtime import fast_bf16
 
-__all__ = ["Optimizer", "schedule"]
+__all__ = ["Adam", "Muon", "Optimizer", "orthogonal", "resolved", "schedule"]
 
-_LEAST_SIDE = 32
 _BF16_SIDE = 128
 _MOMENTUM = 0.95
 _NEWTON_SCHULZ = 3.4445, -4.7750, 2.0315
@@ -41,7 +42,31 @@ def schedule(config: FitConfig, step: int, progress: float) -> float:
     return warm * (config.final_fraction + (1 - config.final_fraction) * cosine)
 
 
-class Rule(ABC):
+def resolved(config: FitConfig, module: nn.Module) -> FitConfig:
+    """Return settings whose learning rate and optimizer are set, as the module wishes them.
+
+    Args:
+        config: the settings of the user, which come first.
+        module: what is fitted. An attribute ``learning_rate`` that is no None is its wish; a method
+            ``muon_parameters`` that returns none of its large matrices asks for Adam.
+    """
+    rate = config.learning_rate
+    if rate is None:
+        rate = getattr(module, "learning_rate", None) or LEARNING_RATE
+    optimizer = config.optimizer
+    if optimizer is None:
+        spared = not _wished_matrices(module) and muon_parameters(module)
+        optimizer = "adam" if spared else "muon"
+    return replace(config, learning_rate=rate, optimizer=optimizer)
+
+
+def _wished_matrices(module: nn.Module) -> list[nn.Parameter]:
+    """Return the matrices that a module leaves to Muon: all large ones, unless it says which."""
+    own = getattr(module, "muon_parameters", None)
+    return muon_parameters(module) if own is None else own()
+
+
+class _Rule(ABC):
     """How some parameters step, and the moments that their next steps follow from.
 
     No subclass of `torch.optim.Optimizer`: that imports PyTorch's compiler when it is built, which
@@ -61,39 +86,33 @@ class Rule(ABC):
         self.parameters = list(parameters)
         self.moments: list[dict[str, Tensor]] = [{} for _ in self.parameters]
 
-    @abstractmethod
     def start(self, parameter: Tensor) -> dict[str, Tensor]:
-        """Return the moments of a parameter before its first step."""
+        """Return the moments of a parameter before its first step: zeros."""
+        return {name: torch.zeros_like(parameter) for name in self.names}
 
     @abstractmethod
-    def move(
-        self,
-        parameters: list[Tensor],
-        gradients: list[Tensor],
-        moments: list[list[Tensor]],
+    def update(
+        self, parameters: list[Tensor], gradients: list[Tensor], moments: list[dict[str, Tensor]],
         rate: float,
-    ) -> None:
-        """Let parameters take a step; ``moments`` holds a list for each of `names`."""
+    ) -> None:  # fmt: skip
+        """Let parameters take a step."""
 
     def step(self, rate: float) -> None:
         """Let every parameter that has a gradient take a step."""
-        parameters: list[Tensor] = []
-        gradients: list[Tensor] = []
-        moments: list[list[Tensor]] = [[] for _ in self.names]
-        for parameter, own in zip(self.parameters, self.moments, strict=True):
-            if parameter.grad is None:
-                continue
-            if not own:
-                own.update(self.start(parameter))
-            parameters.append(parameter)
-            gradients.append(parameter.grad)
-            for column, name in zip(moments, self.names, strict=True):
-                column.append(own[name])
-        if parameters:
-            self.move(parameters, gradients, moments, rate)
+        reached = [
+            (parameter, parameter.grad, moments)
+            for parameter, moments in zip(self.parameters, self.moments, strict=True)
+            if parameter.grad is not None
+        ]
+        for parameter, _, moments in reached:
+            if not moments:
+                moments.update(self.start(parameter))
+        if reached:
+            parameters, gradients, moments = (list(column) for column in zip(*reached, strict=True))
+            self.update(parameters, gradients, moments, rate)
 
 
-class Adam(Rule):
+class Adam(_Rule):
     """Adam (Kingma and Ba, 2015), by the function behind `torch.optim.Adam`.
 
     Args:
@@ -115,22 +134,16 @@ class Adam(Rule):
 
     def start(self, parameter: Tensor) -> dict[str, Tensor]:
         """Return zeros; the count of steps lies on the device where the fused step reads it."""
-        home = parameter.device if self.fused else torch.device("cpu")
-        return {
-            "step": torch.zeros((), dtype=torch.float32, device=home),
-            "exp_avg": torch.zeros_like(parameter, memory_format=torch.preserve_format),
-            "exp_avg_sq": torch.zeros_like(parameter, memory_format=torch.preserve_format),
-        }
+        device = parameter.device if self.fused else "cpu"
+        count = torch.zeros((), dtype=torch.float32, device=device)
+        return {**super().start(parameter), "step": count}
 
-    def move(
-        self,
-        parameters: list[Tensor],
-        gradients: list[Tensor],
-        moments: list[list[Tensor]],
+    def update(
+        self, parameters: list[Tensor], gradients: list[Tensor], moments: list[dict[str, Tensor]],
         rate: float,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Take the step of `torch.optim.Adam`."""
-        steps, means, squares = moments
+        steps, means, squares = ([own[name] for own in moments] for name in self.names)
         adam(
             parameters, gradients, means, squares, [], steps,
             fused=True if self.fused else None,
@@ -140,7 +153,7 @@ class Adam(Rule):
         )  # fmt: skip
 
 
-class Muon(Rule):
+class Muon(_Rule):
     """Muon (Jordan et al., 2024): near-orthogonal updates of matrices, as large as Adam's.
 
         M ← 0.95 M + 0.05 G
@@ -153,21 +166,14 @@ class Muon(Rule):
 
     names = ("momentum_buffer",)
 
-    def start(self, parameter: Tensor) -> dict[str, Tensor]:
-        """Return zeros."""
-        return {"momentum_buffer": torch.zeros_like(parameter)}
-
-    def move(
-        self,
-        parameters: list[Tensor],
-        gradients: list[Tensor],
-        moments: list[list[Tensor]],
+    def update(
+        self, parameters: list[Tensor], gradients: list[Tensor], moments: list[dict[str, Tensor]],
         rate: float,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Take a step along the orthogonal matrix next to each momentum."""
-        for parameter, gradient, mean in zip(parameters, gradients, moments[0], strict=True):
-            mean.lerp_(gradient, 1 - _MOMENTUM)
-            update = orthogonal(gradient.lerp(mean, _MOMENTUM))
+        for parameter, gradient, own in zip(parameters, gradients, moments, strict=True):
+            momentum = own["momentum_buffer"].lerp_(gradient, 1 - _MOMENTUM)
+            update = orthogonal(gradient.lerp(momentum, _MOMENTUM))
             parameter.add_(update, alpha=-rate * 0.2 * math.sqrt(max(parameter.shape)))
 
 
@@ -199,24 +205,24 @@ def orthogonal(matrix: Tensor) -> Tensor:
 class Optimizer:
     """Adam, or Muon on the hidden matrices and Adam on everything else.
 
-    Hidden matrices are the weights of linear layers with at least 32 rows and columns: an
-    orthogonal update says nothing for a table or a thin output layer.
+    Args:
+        module: what is fitted; it may say by ``muon_parameters()`` which matrices are Muon's.
+        config: the settings, `resolved`.
     """
 
     def __init__(self, module: nn.Module, config: FitConfig) -> None:
-        parameters = [p for p in module.parameters() if p.requires_grad]
-        hidden: set[int] = set()  # of a weight that two layers share, one update
+        config = resolved(config, module)
+        muon: set[int] = set()  # of a weight that two layers share, one update
         if config.optimizer == "muon":
-            hidden = {
-                id(part.weight)
-                for part in module.modules()
-                if isinstance(part, nn.Linear) and min(part.weight.shape) >= _LEAST_SIDE
-            }
-        matrices = [p for p in parameters if id(p) in hidden]
-        others = [p for p in parameters if id(p) not in hidden]
-        self.parts: list[Rule] = [Muon(matrices)] if matrices else []
+            # asked for in so many words where the module leaves it none
+            matrices = _wished_matrices(module) or muon_parameters(module)
+            muon = {id(matrix) for matrix in matrices}
+        trained = [p for p in module.parameters() if p.requires_grad]
+        hidden, others = ([p for p in trained if (id(p) in muon) is of] for of in (True, False))
+        self.parts: list[_Rule] = [Muon(hidden)] if hidden else []
         if others:
             self.parts.append(Adam(others, config.betas, config.eps))
+        assert config.learning_rate is not None
         self.rate = config.learning_rate
 
     @torch.no_grad()
@@ -250,20 +256,20 @@ class Optimizer:
         left = set(tensors)
         for i, part in enumerate(self.parts):
             for number, parameter in enumerate(part.parameters):
-                names = {f"{i}.{number}.{name}": name for name in part.names}
-                if not names.keys() & left:
+                keys = {name: f"{i}.{number}.{name}" for name in part.names}
+                if left.isdisjoint(keys.values()):
                     part.moments[number] = {}  # a parameter that no loss has reached
                     continue
-                if not names.keys() <= left:
-                    raise ValueError(f"moments of parameter {number} are missing")
-                left -= names.keys()
                 moments = part.start(parameter)
-                for key, name in names.items():
-                    value, fresh = tensors[key], moments[name]
-                    if value.shape != fresh.shape or not value.is_floating_point():
-                        shapes = f"{tuple(value.shape)}, not {tuple(fresh.shape)}"
+                for name, key in keys.items():
+                    if key not in left:
+                        raise ValueError(f"moments of parameter {number} are missing")
+                    value, zeros = tensors[key], moments[name]
+                    if value.shape != zeros.shape or not value.is_floating_point():
+                        shapes = f"{tuple(value.shape)}, not {tuple(zeros.shape)}"
                         raise ValueError(f"{name} of shape {shapes}")
-                    moments[name] = value.to(fresh.device, fresh.dtype)
+                    moments[name] = value.to(zeros.device, zeros.dtype)
                 part.moments[number] = moments
+                left -= set(keys.values())
         if left:
             raise ValueError(f"moments of no parameter: {min(left)}")

@@ -5,36 +5,71 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .. import checks
 from ..constants import supports_float64
 from ..errors import refuse
 from ..field import Field
 
-__all__ = ["Batch", "Samples", "Shuffler", "TensorSamples", "check_samples", "check_weights"]
+__all__ = ["Batch", "Samples", "TensorSamples", "as_tensor", "check_samples", "check_weights"]
 
 # sample numbers on the device, or a run of samples
 Batch = Tensor | slice
 
-_MOST_SHUFFLED = 1 << 25
 
+def as_tensor(name: str, values: object) -> Tensor:
+    """Return real numbers as a tensor: a tensor as it is, an array or nested lists on the CPU.
 
-def check_samples(module: nn.Module, x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    """Return coordinates ``(N, in_dim)`` and values ``(N, out_dim)``, checked.
+    Arrays share their memory with the tensor where they can; lists become float64 or int64.
+
+    Args:
+        name: of the argument, for the message.
+        values: a tensor, an array of any library that NumPy knows, or lists of numbers.
 
     Raises:
-        InputError: no tensors, sizes that do not fit, no samples, or numbers that are not finite.
+        InputError: no numbers, complex numbers, or lists of unequal lengths.
     """
-    for name, tensor in (("coordinates", x), ("values", y)):
-        if not isinstance(tensor, Tensor):
-            got = type(tensor).__name__
-            refuse(f"{name} must be a torch tensor", got, "Pass torch.as_tensor(…).")
-        if tensor.is_complex():
-            refuse(f"{name} must be real numbers", f"dtype {tensor.dtype}", "Pass their parts.")
+    if isinstance(values, Tensor):
+        if values.is_complex():
+            refuse(f"{name} must be real numbers", f"dtype {values.dtype}")
+        return _signed(values.detach())
+    if np.ma.is_masked(values):
+        refuse(f"{name} must have no masked numbers", "a masked array", "Leave those samples out.")
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        return refuse(f"{name} must be numbers", " ".join(str(error).split())[:120])
+    if array.dtype.kind not in "biuf":
+        got = type(values).__name__ if array.dtype.kind == "O" else f"dtype {array.dtype}"
+        refuse(f"{name} must be real numbers", got)
+    if array.dtype.itemsize > 8:  # long double
+        array = array.astype(np.float64)
+    # what PyTorch takes: the machine's byte order, no negative strides, memory that may be written
+    array = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
+    return _signed(torch.from_numpy(array if array.flags.writeable else array.copy()))
+
+
+def _signed(tensor: Tensor) -> Tensor:
+    """Return int64 for unsigned integers that fit into it: PyTorch can do little with those."""
+    if tensor.dtype not in (torch.uint16, torch.uint32, torch.uint64):
+        return tensor
+    signed = tensor.to(torch.int64)
+    return signed if tensor.dtype != torch.uint64 or bool((signed >= 0).all()) else tensor
+
+
+def check_samples(module: nn.Module, x: object, y: object) -> tuple[Tensor, Tensor, torch.Size]:
+    """Return coordinates ``(N, in_dim)``, values ``(N, out_dim)`` and their leading axes, checked.
+
+    Raises:
+        InputError: no real numbers, sizes that do not fit, no samples, or numbers not finite.
+    """
+    x, y = as_tensor("coordinates", x), as_tensor("values", y)
+    y = y.double() if y.dtype == torch.uint64 else y
     if x.ndim < 1 or y.ndim < 1 or x.shape[:-1] != y.shape[:-1] or 0 in (x.numel(), y.numel()):
         refuse(
             "coordinates (…, in_dim) and values (…, out_dim) must share their leading axes, "
@@ -42,29 +77,47 @@ def check_samples(module: nn.Module, x: Any, y: Any) -> tuple[Tensor, Tensor]:
             f"shapes {tuple(x.shape)} and {tuple(y.shape)}",
             "One axis is missing at the end of a 1-D tensor: t[..., None].",
         )
-    hint = "Add the last axis: x[..., None], y[..., None]." if x.ndim == 1 else ""
-    alike = x.ndim == 1 and x.shape == y.shape and len(x) > 1
-    x, y = x.detach().reshape(-1, x.shape[-1]), y.detach().reshape(-1, y.shape[-1])
+    leading, flat = x.shape[:-1], x.ndim == 1 and len(x) > 1
+    hint = "Add the last axis: x[..., None], y[..., None]." if flat else ""
+    x, y = x.reshape(-1, x.shape[-1]), y.reshape(-1, y.shape[-1])
     sizes = (x.shape[1], y.shape[1])
     if isinstance(module, Field) and sizes != (module.in_dim, module.out_dim):
         refuse(
             f"the field takes {module.in_dim} coordinates and gives {module.out_dim} values",
             f"{sizes[0]} and {sizes[1]} in the samples",
-            hint or "Build the field with these sizes.",
+            hint,
         )
-    if alike and not isinstance(module, Field):
+    if flat and sizes[0] == sizes[1] and not isinstance(module, Field):
         rule = "coordinates (…, in_dim) and values (…, out_dim) have one axis more than samples"
         refuse(rule, f"shapes ({sizes[0]},) and ({sizes[1]},)", hint)
     for name, tensor in (("coordinates", x), ("values", y)):
-        good = torch.isfinite(tensor).all(-1)
-        if not bool(good.all()):
-            row = int((~good).nonzero()[0, 0])
-            refuse(
-                f"{name} must be finite",
-                f"{tensor[row].tolist()} in sample {row}",
-                "Drop or repair the sample.",
-            )
-    return x, y
+        finite = torch.isfinite(tensor).all(-1)
+        if not bool(finite.all()):
+            row = int((~finite).nonzero()[0, 0])
+            refuse(f"{name} must be finite", f"{tensor[row].tolist()} in sample {row}")
+    return x, y, leading
+
+
+def check_weights(weights: object, leading: Sequence[int], out_dim: int) -> Tensor:
+    """Return weights of mean 1 as float64 on the CPU, ``(N, 1)`` or ``(N, out_dim)``.
+
+    Args:
+        weights: one a sample, ``(*leading)`` or ``(*leading, 1)``, or one a value,
+            ``(*leading, out_dim)``; finite, at least 0 and not all 0.
+        leading: the leading axes of the samples.
+        out_dim: number of values in a sample.
+
+    Raises:
+        InputError: anything else.
+    """
+    weights, lead = as_tensor("weights", weights), tuple(leading)
+    if tuple(weights.shape) not in (lead, (*lead, 1), (*lead, out_dim)):
+        refuse(
+            f"weights are one number a sample, shape {lead}, or one a value, {(*lead, out_dim)}",
+            f"shape {tuple(weights.shape)}",
+        )
+    exact = checks.weights(weights.cpu().to(torch.float64))
+    return (exact / exact.mean()).reshape(math.prod(lead), -1)
 
 
 class Samples(ABC):
@@ -83,7 +136,7 @@ class Samples(ABC):
 
     @property
     def fixed(self) -> bool:
-        """Whether every step sees the samples as they are, so that features may be kept."""
+        """Whether every step sees the samples as they are, so that features may be cached."""
         return True
 
     def weights(self, which: Batch) -> Tensor | None:
@@ -99,7 +152,7 @@ class Samples(ABC):
         """Return the samples for batches on ``device``."""
 
     @abstractmethod
-    def spread(self) -> float:
+    def value_range(self) -> float:
         """Return the largest value minus the smallest."""
 
     @property
@@ -119,7 +172,7 @@ class TensorSamples(Samples):
             weighs all alike.
     """
 
-    def __init__(self, x: Tensor, y: Tensor, weights: Tensor | None = None) -> None:
+    def __init__(self, x: Tensor, y: Tensor, weights: object = None) -> None:
         self.x, self.y = x, y
         self._weights: Tensor | None = None
         if weights is not None:
@@ -146,117 +199,20 @@ class TensorSamples(Samples):
 
         Elsewhere a float64 coordinate stays on the CPU, and is encoded there, digits and all.
         """
-        moved = copy.copy(self)
-        moved.x, moved.y = self.x.to(device), self.y
-        if not supports_float64(device):
-            moved.x = self.x if self.x.dtype == torch.float64 else self.x.to(device)
-            moved.y = self.y.float() if self.y.dtype == torch.float64 else self.y
-        moved.y = moved.y.to(device)
+        moved, exact = copy.copy(self), supports_float64(device)
+        if exact or self.x.dtype != torch.float64:
+            moved.x = self.x.to(device)
+        y = self.y if exact or self.y.dtype != torch.float64 else self.y.float()
+        moved.y = y.to(device)
         if self._weights is not None:
             moved._weights = self._weights.to(device)
         return moved
 
-    def spread(self) -> float:
-        """Return the range of the values."""
+    def value_range(self) -> float:
+        """Return the largest value minus the smallest."""
         return float(self.y.amax()) - float(self.y.amin())
 
     @property
     def out_dim(self) -> int:
         """Number of columns of the values."""
         return self.y.shape[1]
-
-
-def check_weights(weights: Any, leading: Sequence[int], out_dim: int) -> Tensor:
-    """Return weights of mean 1 as float64 on the CPU, ``(N, 1)`` or ``(N, out_dim)``.
-
-    Args:
-        weights: one a sample, ``(*leading)`` or ``(*leading, 1)``, or one a value,
-            ``(*leading, out_dim)``; finite, at least 0 and not all 0.
-        leading: the leading axes of the samples.
-        out_dim: number of values in a sample.
-
-    Raises:
-        InputError: anything else.
-    """
-    lead = tuple(leading)
-    if not isinstance(weights, Tensor) or weights.is_complex():
-        got = f"dtype {weights.dtype}" if isinstance(weights, Tensor) else type(weights).__name__
-        refuse("weights must be a tensor of real numbers", got, "Pass torch.as_tensor(…).")
-    if tuple(weights.shape) not in (lead, (*lead, 1), (*lead, out_dim)):
-        refuse(
-            f"weights are one number a sample, shape {lead}, or one a value, {(*lead, out_dim)}",
-            f"shape {tuple(weights.shape)}",
-            "Give them the leading axes of the samples.",
-        )
-    exact = weights.detach().cpu().to(torch.float64)
-    good = exact.isfinite() & (exact >= 0)
-    if not bool(good.all()) or not bool(exact.any()):
-        got = "zeros alone" if bool(good.all()) else f"{float(exact[~good][0])}"
-        refuse("weights must be finite, at least 0 and not all 0", got, "Drop those samples.")
-    exact = exact / exact.mean()
-    return exact.reshape(math.prod(lead), -1)
-
-
-class Shuffler(Iterator[Tensor | None]):
-    """Index batches for ever: every sample once an epoch, in a fresh order.
-
-    The end of an epoch is filled up from the next, so that all batches are of one size. None
-    stands for all samples in their order. Above 2^25 samples, whose order alone would take
-    256 MB and which no fit sees twice, indices are drawn with replacement.
-
-    Args:
-        number: samples.
-        size: samples a batch.
-        generator: a CPU generator, which the shuffler alone may use.
-    """
-
-    def __init__(self, number: int, size: int, generator: torch.Generator) -> None:
-        self.number, self.size, self.generator = number, size, generator
-        # an epoch's order is known by the generator's state before it and what was left over
-        self._state = generator.get_state()
-        self._rest = self._order = torch.empty(0, dtype=torch.int64, device="cpu")
-        self._next = 0
-
-    def __next__(self) -> Tensor | None:
-        """Return the next batch, int64 on the CPU."""
-        if self.size >= self.number:
-            return None
-        if self.number > _MOST_SHUFFLED:
-            return torch.randint(self.number, (self.size,), generator=self.generator, device="cpu")
-        if self._next + self.size > len(self._order):
-            self._rest = self._order[self._next :].clone()
-            self._shuffle()
-        first, self._next = self._next, self._next + self.size
-        return self._order[first : self._next]
-
-    def _shuffle(self) -> None:
-        self._state = self.generator.get_state()
-        order = torch.randperm(self.number, generator=self.generator, device="cpu")
-        self._order, self._next = torch.cat([self._rest, order]), 0
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """Return what the next batches follow from: a few kilobytes, however many samples."""
-        drawn = self.number > _MOST_SHUFFLED
-        return {
-            "generator": self.generator.get_state() if drawn else self._state,
-            "rest": self._rest,
-            "position": torch.tensor(self._next, device="cpu"),
-        }
-
-    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Go on where another shuffler of as many samples and as large batches was.
-
-        Raises:
-            ValueError: no state of such a shuffler.
-        """
-        rest, position = state["rest"], int(state["position"])
-        sound = rest.dtype == torch.int64 and rest.ndim == 1 and len(rest) < self.size
-        if not sound or bool(((rest < 0) | (rest >= self.number)).any()):
-            raise ValueError("the samples left over are none of these samples")
-        if not 0 <= position <= self.number + len(rest) or position % self.size:
-            raise ValueError(f"no batch begins at sample {position} of an epoch")
-        self.generator.set_state(state["generator"])
-        self._state, self._rest, self._order, self._next = state["generator"], rest, rest[:0], 0
-        if position:
-            self._shuffle()
-            self._next = position

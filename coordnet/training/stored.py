@@ -74,8 +74,7 @@ class StoredSamples(Samples):
 
     def prepare(self, field: Field) -> None:
         """Take the box as the domain, and one scale for all channels."""
-        if field.domain is None:
-            field.set_domain(*self.box())
+        field.prepare_domain(*self.box())
         if not field.standardized:
             mean, square = torch.zeros(2, self.out_dim, dtype=torch.float64, device="cpu")
             for start in range(0, len(self), _BLOCK):
@@ -87,8 +86,8 @@ class StoredSamples(Samples):
             floor = 1e-7 * square.mean().sqrt()
             field.set_values(mean, torch.where(spread > floor, spread, 0.0))
 
-    def spread(self) -> float:
-        """Return the range of the values."""
+    def value_range(self) -> float:
+        """Return the largest value minus the smallest."""
         parts = [self.values(slice(start, start + _BLOCK)) for start in range(0, len(self), _BLOCK)]
         return max(float(p.amax()) for p in parts) - min(float(p.amin()) for p in parts)
 

@@ -15,7 +15,7 @@ import coordnet.cli.info
 import coordnet.pictures.task
 import coordnet.runs.fit
 import coordnet.runs.record
-import coordnet.training.loop
+import coordnet.training.minimizing
 
 
 def figure(path, *arguments, **options):

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import coordnet as cn
+from coordnet.training import minimizing
 from coordnet.training.checkpoint_file import read_checkpoint
-from coordnet.training.loop import Loop
 
 FIT = ("fit", "p.png", "--hidden-dim", "16", "--layers", "1", "--device", "cpu", "--out", "run")
 MODEL = Path("run/model.safetensors")
@@ -33,14 +33,14 @@ def at_step(monkeypatch):
     """Do something once, before a step of the next fit: at_step(20, action)."""
 
     def prepare(step, action):
-        real, left = Loop.step, [action]
+        real, left = minimizing.take_step, [action]
 
-        def first(loop, *arguments):
-            if left and loop.taken == step:
+        def first(state, *arguments):
+            if left and state.step == step:
                 left.pop()()
-            return real(loop, *arguments)
+            return real(state, *arguments)
 
-        monkeypatch.setattr(Loop, "step", first)
+        monkeypatch.setattr(minimizing, "take_step", first)
 
     return prepare
 
@@ -68,7 +68,7 @@ def disk():
 
 def step_of(path):
     with read_checkpoint(path) as file:
-        return file.whole("step")
+        return file.integer("step")
 
 
 def size_of_model(run):
@@ -232,11 +232,11 @@ def test_where_memory_runs_out_blocks_halve_and_the_fit_goes_on(forked, table, r
     assert little.status == 0, little.out
     said = [line for line in little.out.splitlines() if "not enough memory" in line]
     assert said[0].strip() == (
-        "warning: not enough memory for blocks of 16,384: going on with 8,192"
+        "warning: not enough memory for 16,384 samples at once: going on with 8,192"
     )
     about, other = report("little"), report("enough")
     assert about["steps"] == 2
-    assert [w for w in about["warnings"] if "blocks of 16,384" in w]
+    assert [w for w in about["warnings"] if "16,384 samples" in w]
     # the failed step was redone, and left nothing behind
     assert about["history"][-1]["loss"] == pytest.approx(other["history"][-1]["loss"], rel=1e-4)
 
@@ -325,8 +325,8 @@ def test_a_signal_before_the_first_step_saves_nothing(refused, monkeypatch, numb
 
 TERMINAL = """
 import fcntl, os, sys, termios
-from coordnet.training.loop import Loop
-real = Loop.step
+from coordnet.training import minimizing
+real = minimizing.take_step
 master, terminal = os.openpty()
 os.setsid()
 fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
@@ -334,11 +334,11 @@ for number in (0, 1, 2):
     os.dup2(terminal, number)
 os.close(terminal)
 sys.stdout, sys.stderr = (open(number, "w", closefd=False) for number in (1, 2))
-def step(loop, *rest):
-    if loop.taken == 8:
+def step(state, *rest):
+    if state.step == 8:
         os.close(master)  # as when the window is closed, or the connection lost
-    return real(loop, *rest)
-Loop.step = step
+    return real(state, *rest)
+minimizing.take_step = step
 from coordnet.cli import main
 status = main(sys.argv[1:])
 os._exit(status)
@@ -356,15 +356,15 @@ def test_a_terminal_that_goes_away(forked, report):
 CLOSED = """
 import os, sys
 from coordnet.cli import main
-from coordnet.training.loop import Loop
-real, (reader, writer) = Loop.step, os.pipe()
+from coordnet.training import minimizing
+real, (reader, writer) = minimizing.take_step, os.pipe()
 os.dup2(writer, 1)
 os.close(writer)
-def step(loop, *rest):
-    if loop.taken == 3:
+def step(state, *rest):
+    if state.step == 3:
         os.close(reader)
-    return real(loop, *rest)
-Loop.step = step
+    return real(state, *rest)
+minimizing.take_step = step
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -393,9 +393,9 @@ def test_signals_that_are_switched_off_stay_off(run, at_step):
 @posix
 def test_sigterm_in_a_process_of_its_own(picture, pixels, environment, one_line, tmp_path):
     """As a scheduler sends it at the end of a job's time."""
-    code = "import sys; from coordnet.training.loop import Loop; real = Loop.step\n"
-    code += "def step(loop, *rest):\n    if loop.taken == 9: print('under way', flush=True)\n"
-    code += "    return real(loop, *rest)\nLoop.step = step\n"
+    code = "import sys; from coordnet.training import minimizing; real = minimizing.take_step\n"
+    code += "def step(state, *rest):\n    if state.step == 9: print('under way', flush=True)\n"
+    code += "    return real(state, *rest)\nminimizing.take_step = step\n"
     code += "from coordnet.cli import main; sys.exit(main(sys.argv[1:]))"
     fit = subprocess.Popen(
         [sys.executable, "-c", code, *FIT, "--seconds", "60"],

@@ -18,8 +18,8 @@ def test_a_picture_is_fitted_with_a_grid_and_rendered_from_its_file(
     found, report = fit("p.png", "--encoding", name, tiny=TINY)
     assert name in found.out
     field = cn.load("run/model.safetensors")
-    assert isinstance(field.encoding, cn.Normalized)
-    assert type(field.encoding.encoding).__name__.lower() == name
+    assert isinstance(field.domain_encoding, cn.Normalized)
+    assert type(field.encoding).__name__.lower() == name
     assert report["metrics"]["psnr"] > 10  # the mean color has about 10.8
     assert run("render", "run", "-o", "again.png").status == 0
     assert np.array_equal(values_of("again.png"), values_of("run/reconstruction.png"))

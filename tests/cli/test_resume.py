@@ -33,25 +33,25 @@ def _noise(picture, pixels):
 def signalled(monkeypatch):
     """Have a signal come before a step of the next fit: signalled(20, signal.SIGINT)."""
 
-    from coordnet.training.loop import Loop
+    from coordnet.training import minimizing
 
-    real = Loop.step
+    real = minimizing.take_step
 
     def prepare(step, *numbers):
-        def send_first(loop, *arguments):
-            if loop.taken == step:
+        def send_first(state, *arguments):
+            if state.step == step:
                 for number in numbers:
                     signal.raise_signal(number)
-            return real(loop, *arguments)
+            return real(state, *arguments)
 
-        monkeypatch.setattr(Loop, "step", send_first)
+        monkeypatch.setattr(minimizing, "take_step", send_first)
 
     return prepare
 
 
 def step_of(path):
     with read_checkpoint(path) as file:
-        return file.whole("step")
+        return file.integer("step")
 
 
 # --- killed
@@ -62,7 +62,7 @@ import contextlib, io, json, mmap, os, random, signal, struct, sys, time
 from pathlib import Path
 from coordnet.cli import main
 from coordnet.training.checkpoint_file import read_checkpoint
-from coordnet.training.loop import Loop
+from coordnet.training import minimizing
 
 EVERY, STEPS = 3, 500
 FIT = ["fit", "p.png", "--hidden-dim", "16", "--layers", "1", "--device", "cpu",
@@ -70,22 +70,22 @@ FIT = ["fit", "p.png", "--hidden-dim", "16", "--layers", "1", "--device", "cpu",
 KEEP = ["--checkpoint-every", str(EVERY)]
 checkpoint = Path("run/checkpoint.safetensors")
 shared = mmap.mmap(-1, 8)
-real_step, real_fsync, real_replace = Loop.step, os.fsync, os.replace
+real_step, real_fsync, real_replace = minimizing.take_step, os.fsync, os.replace
 chance = random.Random(4)
 
 def steps_taken():
     return struct.unpack("q", shared[:8])[0]
 
-def counted(loop, *arguments):
-    found = real_step(loop, *arguments)
-    shared[:8] = struct.pack("q", loop.taken + 1)
+def counted(state, *arguments):
+    found = real_step(state, *arguments)
+    shared[:8] = struct.pack("q", state.step + 1)
     return found
 
 def start(arguments, die=None):
     child = os.fork()
     if child:
         return child
-    Loop.step = counted
+    minimizing.take_step = counted
     left = [chance.randrange(2, 14)]
     def dying(real):
         def call(*a):
@@ -133,7 +133,7 @@ while found["kills"] < 16:
     lost = steps_taken()
     if checkpoint.exists():
         with read_checkpoint(checkpoint) as file:
-            found["step"] = file.whole("step")
+            found["step"] = file.integer("step")
         lost -= found["step"]
         status, said = call(["info", "run"])
         assert status == 0 and "unfinished" in said, said
@@ -381,14 +381,14 @@ ready, done = os.pipe(), os.pipe()
 child = os.fork()
 arguments = ["fit", "p.png", "--out", "run", "--hidden-dim", "16", "--device", "cpu"]
 if child == 0:
-    from coordnet.training.loop import Loop
-    real = Loop.step
-    def step(loop, *rest):
-        if loop.taken == 5:
+    from coordnet.training import minimizing
+    real = minimizing.take_step
+    def step(state, *rest):
+        if state.step == 5:
             os.write(ready[1], b"x")
             os.read(done[0], 1)
-        return real(loop, *rest)
-    Loop.step = step
+        return real(state, *rest)
+    minimizing.take_step = step
     os._exit(main([*arguments, "--steps", "9"]))
 os.read(ready[0], 1)
 for more in ([], ["--overwrite"]):

@@ -25,7 +25,7 @@ def test_wave_vectors_count_by_their_length():
 def test_the_unit_cube_comes_before():
     field = cn.Field(cn.Damped(cn.FourierFeatures.gaussian(1, 4)), cn.MLP(8, 1, 8, 1))
     field.set_domain([10.0], [20.0])
-    assert isinstance(field.encoding, Normalized)
+    assert isinstance(field.domain_encoding, Normalized)
     assert cn.Field.from_spec(field.spec()).spec() == field.spec()
 
 
@@ -38,7 +38,7 @@ def test_a_hole_in_the_data_is_filled_smoothly():
     for decay in (0.0, 2.0):
         encoding = cn.Damped(cn.FourierFeatures(1, k=12, period=1.0), decay)
         field = cn.Field(encoding, cn.MLP(24, 1, 32, 2, seed=0))
-        config = cn.FitConfig(steps=200, device="cpu", precision="float32", progress=False)
+        config = cn.FitConfig(steps=200, device="cpu", precision="float32")
         cn.fit(field, x[seen], y[seen], config)
         with torch.no_grad():
             errors[decay] = cn.rmse(field(x[~seen]).double(), y[~seen])

@@ -564,10 +564,10 @@ def test_fields_bring_their_domain_to_the_unit_cube(make, uniform, same_bits, tm
     unit = (x.double() - lower) / (upper - lower)
     if wraps[0]:
         unit[:, 0] = x[:, 0]
-    assert isinstance(field.encoding, Normalized)
-    assert field.encoding.encoding is grid
-    assert field.encoding.periods == (1.0 if wraps[0] else None, None)
-    assert same_bits(field.encoding(x), grid.features(unit, torch.float32))
+    assert field.encoding is grid
+    assert isinstance(field.domain_encoding, Normalized)
+    assert field.periods == (1.0 if wraps[0] else None, None)
+    assert same_bits(field.domain_encoding(x), grid.features(unit, torch.float32))
     if wraps[0]:
         x = torch.stack([(x[:, 0] * 256).round() / 256, x[:, 1]], -1)
         moved = x + torch.tensor([7.0, 0.0])

@@ -157,7 +157,7 @@ def checkpointed():
 
 def checkpoint_config(steps):
     """Return the settings of that fit."""
-    return FitConfig(steps=steps, batch_size=24, device="cpu", progress=False)
+    return FitConfig(steps=steps, batch_size=24, device="cpu")
 
 
 def checkpoints(folder):

@@ -187,9 +187,7 @@ def test_a_fit_with_positions_between_goes_on_bit_for_bit(tmp_path, batch_size):
 
     def fit(steps, **more):
         made = field(samples)
-        config = cn.FitConfig(
-            steps=30, device="cpu", batch_size=batch_size, progress=False, evaluate=False
-        )
+        config = cn.FitConfig(steps=30, device="cpu", batch_size=batch_size, evaluate=False)
         left = iter([False] * steps)
         return cn.fit(made, samples, config=config, stop=lambda: next(left, True), **more)
 

@@ -149,7 +149,7 @@ def fitted(scene):
     hull = visual_hull(cameras, lambda i: (alpha[i] > 1e-3).float(), LOWER, UPPER, 32)
     model = small_model(hull=hull)
     config = FitConfig(steps=300, learning_rate=1e-2, eps=1e-15, batch_size=4096, evaluate=False,
-                       optimizer="adam", progress=False)  # fmt: skip
+                       optimizer="adam")  # fmt: skip
     objective = RadianceObjective(model, RayTable(cameras), pixels, config, CPU)
     return model, minimize(objective, config), objective
 
@@ -197,7 +197,7 @@ class TestInverse:
         cameras, pixels = scene
         losses = []
         for _ in range(2):
-            config = FitConfig(steps=20, batch_size=512, evaluate=False, progress=False, seed=3)
+            config = FitConfig(steps=20, batch_size=512, evaluate=False, seed=3)
             objective = RadianceObjective(small_model(), RayTable(cameras), pixels, config, CPU)
             losses.append(minimize(objective, config).losses)
         assert losses[0] == losses[1]
@@ -209,7 +209,7 @@ def test_a_white_thing_does_not_collapse(scene):
     white = pixels.opacity[:, None].expand(-1, 3)
     for seed in range(2):
         config = FitConfig(steps=150, batch_size=1024, learning_rate=2e-2, eps=1e-15, seed=seed,
-                           evaluate=False, progress=False)  # fmt: skip
+                           evaluate=False)  # fmt: skip
         objective = RadianceObjective(
             small_model(seed),
             RayTable(cameras),
@@ -225,8 +225,12 @@ def test_a_white_thing_does_not_collapse(scene):
 
 def test_huber_and_a_fixed_background(scene):
     cameras, pixels = scene
-    config = FitConfig(steps=80, batch_size=1024, learning_rate=1e-2, evaluate=False,
-                       progress=False)  # fmt: skip
+    config = FitConfig(
+        steps=80,
+        batch_size=1024,
+        learning_rate=1e-2,
+        evaluate=False,
+    )
     objective = RadianceObjective(
         small_model(), RayTable(cameras), pixels, config, CPU, (0.0, 0.0, 0.0), "huber"
     )

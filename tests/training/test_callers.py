@@ -26,7 +26,7 @@ Y = torch.sin(2 * torch.pi * X)
 
 def fitted(module, precision="auto", steps=40, **options):
     """Return what a fit says and what it has learnt."""
-    config = FitConfig(steps=steps, precision=precision, progress=False)
+    config = FitConfig(steps=steps, precision=precision)
     result = cn.fit(module, X, Y, config, **options)
     return result, [p.detach().clone() for p in module.parameters()]
 
@@ -69,9 +69,9 @@ def test_everything_made_in_inference_mode_can_be_fitted():
         x, y, weights = X.clone(), Y.clone(), torch.ones(len(X))
         assert x.is_inference()
         assert next(module.parameters()).is_inference()
-        cn.fit(module, x, y, FitConfig(steps=40, progress=False), weights=weights)
+        cn.fit(module, x, y, FitConfig(steps=40), weights=weights)
         plain = nn.Sequential(nn.Linear(1, 8), nn.ReLU(), nn.Linear(8, 1))
-        cn.fit(plain, x, y, FitConfig(steps=2, batch_size=16, progress=False))
+        cn.fit(plain, x, y, FitConfig(steps=2, batch_size=16))
     assert same(learnt, module.parameters())
     assert all(p.requires_grad for p in plain.parameters())
 
@@ -82,7 +82,7 @@ def test_shared_tensors_made_in_inference_mode_stay_shared():
         module = nn.Sequential(layer, nn.Linear(1, 1))
         module[1].weight = layer.weight
         module.register_buffer("mean", torch.zeros(1))
-        cn.fit(module, X, Y, FitConfig(steps=1, progress=False))
+        cn.fit(module, X, Y, FitConfig(steps=1))
     assert module[1].weight is module[0].weight
     assert set(dict(module.named_buffers())) == {"mean"}
     assert set(module.state_dict()) == {"0.weight", "0.bias", "1.weight", "1.bias", "mean"}
@@ -108,7 +108,7 @@ def public_results():
         linear = cn.Field(e := cn.FourierFeatures(1, k=2), cn.MLP(e.out_dim, num_hidden_layers=0))
         module = field(16)
     result, learnt = fitted(module, steps=5, weights=torch.linspace(1, 2, 128, device="cpu"))
-    cn.fit_linear(linear, X, Y, torch.linspace(1, 2, 128, device="cpu"))
+    cn.fit_linear(linear, X, Y, weights=torch.linspace(1, 2, 128, device="cpu"))
     model = fit_harmonics(t, y, 7.0, 2, trend=1)
     found = [
         *result.losses, result.psnr, result.rmse, *learnt, *linear.parameters(),

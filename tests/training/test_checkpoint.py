@@ -9,7 +9,6 @@ from torch import nn
 import coordnet as cn
 from coordnet.training import Checkpoint, Objective, minimize
 from coordnet.training.checkpoint_file import read_checkpoint
-from coordnet.training.samples import Shuffler
 
 X = torch.linspace(0, 2 * math.pi, 257)[:-1, None]
 Y = torch.sign(torch.sin(X))
@@ -55,7 +54,7 @@ def test_a_fit_goes_on_bit_for_bit(tmp_path, optimizer, precision, grid):
     assert first.stop_reason == "stopped"
     assert 0 < first.steps < 60
     with read_checkpoint(path) as file:
-        assert file.whole("step") == first.steps
+        assert file.integer("step") == first.steps
         assert file.about["precision"] == precision
     # nothing of the new field's start may matter
     second = small_field(seed=1, encoding=field().encoding)
@@ -68,7 +67,7 @@ def test_a_fit_goes_on_bit_for_bit(tmp_path, optimizer, precision, grid):
 class Noisy(Objective):
     """Draws from a generator of its own, which belongs to the state of the fit."""
 
-    precision, peak, block, values = "float32", 2.0, 32, 1
+    precision, peak, chunk_size = "float32", 2.0, 32
     device = torch.device("cpu")
 
     def __init__(self):
@@ -114,34 +113,21 @@ def test_the_state_of_another_objective_is_refused(tmp_path):
         minimize(stateless, settings(20), checkpoint=Checkpoint(path, resume=True))
 
 
-@pytest.mark.parametrize("taken", [0, 1, 3, 5, 17])
-def test_a_shuffler_goes_on_where_it_stood(taken):
-    def shuffler():
-        return Shuffler(100, 24, torch.Generator().manual_seed(2))
-
-    one, other = shuffler(), shuffler()
-    for _ in range(taken):
-        next(one)
-    other.load_state_dict(one.state_dict())
-    for _ in range(12):
-        assert torch.equal(next(one), next(other))
-
-
 def test_where_and_when_it_is_written(tmp_path):
     path = tmp_path / "a.checkpoint"
     keep = Checkpoint(path, 20, about={"of": "a test"})
     said = []
-    cn.fit(small_field(), X, Y, settings(50), checkpoint=keep, say=said.append)
+    cn.fit(small_field(), X, Y, settings(50), checkpoint=keep, notify=said.append)
     with read_checkpoint(path) as file:
-        assert file.whole("step") == 50  # after 20 and 40, and at the end
+        assert file.integer("step") == 50  # after 20 and 40, and at the end
         assert file.about["about"] == {"of": "a test"}
-    assert sum("checkpoint at step 20" in sentence for sentence in said) == 1
+    assert sum("checkpoint at step 20" in notice.text for notice in said) == 1
     cn.fit(small_field(), X, Y, settings(50), checkpoint=Checkpoint(tmp_path / "n", "never"))
     assert not (tmp_path / "n").exists()
     with pytest.raises(cn.InputError, match="resume=True"):
         Checkpoint(path)
-    assert Checkpoint(path, resume=True).found
-    assert not Checkpoint(path, overwrite=True).found
+    assert Checkpoint(path, resume=True).resumable
+    assert not Checkpoint(path, overwrite=True).resumable
 
 
 def test_a_save_that_fails_is_a_warning_and_the_fit_goes_on(tmp_path):

@@ -120,9 +120,7 @@ class TestModules:
         module = plain(nn.Linear(1, 40), layer, nn.Tanh(), layer, nn.Linear(40, 1))
         twin = copy.deepcopy(module)
         config = quick(6, optimizer="adam", warmup_steps=0, final_fraction=1.0)
-        adam = torch.optim.Adam(
-            twin.parameters(), config.learning_rate, betas=config.betas, eps=config.eps
-        )
+        adam = torch.optim.Adam(twin.parameters(), 4e-3, betas=config.betas, eps=config.eps)
         expected = []
         for _ in range(6):
             loss = (twin(X) - Y).square().mean()
@@ -370,8 +368,8 @@ class TestBudgets:
             assert torch.equal(value, before[name])
 
     def test_the_default_takes_2000_steps(self):
-        assert FitConfig().most_steps == 2000
-        assert FitConfig(seconds=1.0).most_steps is None
+        assert FitConfig().max_steps == 2000
+        assert FitConfig(seconds=1.0).max_steps is None
 
     def test_a_callback_that_raises(self):
         def stop():
@@ -559,17 +557,6 @@ class TestRefusals:
             with pytest.raises(InputError, match="shape of the values"):
                 fit(plain(*layers), X, Y, quick())
 
-    @pytest.mark.parametrize("bad", [[[0.0]], X.numpy(), None])
-    def test_what_is_no_tensor(self, bad):
-        for x, y in ((bad, Y), (X, bad)):
-            with pytest.raises(InputError, match="torch tensor"):
-                fit(field(), x, y, quick())
-
-    def test_complex_numbers(self):
-        for x, y in ((X.cfloat(), Y), (X, Y.cfloat())):
-            with pytest.raises(InputError, match="real"):
-                fit(field(), x, y, quick())
-
     @pytest.mark.parametrize("device", ["no such device", "meta", None, "cuda:99"])
     def test_devices(self, device):
         with pytest.raises(InputError, match="device"):
@@ -591,7 +578,7 @@ for progress in (None, False, True):
         print("now with a bar", file=sys.stderr)
     encoding = cn.FourierFeatures(1, k=2, period=1.0)
     field = cn.Field(encoding, cn.MLP(4, 1, hidden_dim=8))
-    cn.fit(field, x, torch.sin(6 * x), cn.FitConfig(steps=40, progress=progress))
+    cn.fit(field, x, torch.sin(6 * x), steps=40, progress=progress)
 """
 
 
@@ -615,8 +602,7 @@ def test_output_where_stderr_is_no_terminal(tmp_path):
 
 
 def test_a_bar_over_seconds(capfd):
-    config = FitConfig(seconds=0.15, progress=True, precision="float32")
-    fit(field(), X, Y, config)
+    fit(field(), X, Y, seconds=0.15, precision="float32", progress=True)
     out, err = capfd.readouterr()
     assert out == ""
     assert "fit on cpu in float32" in err

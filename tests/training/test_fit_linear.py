@@ -191,7 +191,7 @@ def test_a_whole_weight_stands_for_as_many_samples(out_dim):
     weighted, repeated = (linear(FourierFeatures(1, k=3), out_dim) for _ in range(2))
     for field in (weighted, repeated):
         field.set_values(torch.zeros(()), torch.ones(()))
-    fit_linear(weighted, x, y, times)
+    fit_linear(weighted, x, y, weights=times)
     fit_linear(repeated, x.repeat_interleave(times, 0), y.repeat_interleave(times, 0))
     torch.testing.assert_close(
         weighted.network.layers[0].weight, repeated.network.layers[0].weight, rtol=0, atol=1e-12
@@ -204,5 +204,5 @@ def test_a_whole_weight_stands_for_as_many_samples(out_dim):
 def test_weights_that_are_none(weights):
     field = linear(FourierFeatures(1, k=1))
     with pytest.raises(InputError, match="weights"):
-        fit_linear(field, circle(5), draw(5, 1), weights)
+        fit_linear(field, circle(5), draw(5, 1), weights=weights)
     assert not field.standardized

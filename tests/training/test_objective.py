@@ -62,7 +62,7 @@ def test_a_weight_for_each_value():
         (torch.zeros(64), "zeros alone"),
         (torch.full((64,), -1.0), "-1.0"),
         (torch.full((64,), math.nan), "nan"),
-        ([1.0] * 64, "list"),
+        (["heavy"] * 64, "dtype"),
     ],
 )
 def test_weights_that_cannot_be(weights, says):
@@ -83,7 +83,7 @@ class Distance(Objective):
         self.module = nn.ParameterList([nn.Parameter(torch.zeros(len(point)))])
         self.point = point
         self.device, self.precision, self.peak = torch.device("cpu"), "float32", 1.0
-        self.block, self.values, self.asked = 2, 1, []
+        self.chunk_size, self.asked = 2, []
 
     def __len__(self):
         return len(self.point)
@@ -102,7 +102,7 @@ class Distance(Objective):
 
 def test_an_objective_of_ones_own():
     objective = Distance(torch.tensor([0.5, -0.25, 1.0, 0.0, 2.0]))
-    config = cn.FitConfig(steps=300, learning_rate=0.05, optimizer="adam", progress=False)
+    config = cn.FitConfig(steps=300, learning_rate=0.05, optimizer="adam")
     result = minimize(objective, config)
     assert objective.asked == list(range(300))
     torch.testing.assert_close(objective.module[0].detach(), objective.point, atol=1e-3, rtol=0)

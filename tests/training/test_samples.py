@@ -1,5 +1,6 @@
 """Samples: their weights, and what a module may do to them."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -18,8 +19,23 @@ def field(layers=1):
     return Field(encoding, MLP(encoding.out_dim, 2, 8, layers, seed=0))
 
 
+def read_only(array):
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def big_endian(array):
+    return array.astype(array.dtype.newbyteorder(">"))
+
+
+def backwards(array):
+    """Strides below 0."""
+    return array[::-1].copy()[::-1]
+
+
 def losses(weights, x=X, y=Y):
-    return fit(field(), x, y, FitConfig(steps=3, progress=False), weights=weights).losses
+    return fit(field(), x, y, FitConfig(steps=3), weights=weights).losses
 
 
 class TestWeights:
@@ -43,7 +59,7 @@ class TestWeights:
         for call in (
             lambda weights: losses(weights),
             lambda weights: TensorSamples(X, Y, weights),
-            lambda weights: fit_linear(field(0), X, Y, weights),
+            lambda weights: fit_linear(field(0), X, Y, weights=weights),
         ):
             with pytest.raises(InputError, match="weights") as caught:
                 call(torch.ones(shape))
@@ -51,16 +67,64 @@ class TestWeights:
 
     def test_a_linear_head_takes_one_a_sample(self):
         one, other = field(0), field(0)
-        fit_linear(one, X, Y, ONE)
-        fit_linear(other, X.reshape(3, 4, 1), Y.reshape(3, 4, 2), ONE.reshape(3, 4))
+        fit_linear(one, X, Y, weights=ONE)
+        fit_linear(other, X.reshape(3, 4, 1), Y.reshape(3, 4, 2), weights=ONE.reshape(3, 4))
         assert torch.equal(one.network.layers[0].weight, other.network.layers[0].weight)
         with pytest.raises(InputError, match="weights"):
-            fit_linear(field(0), X, Y, torch.ones(12, 2))
+            fit_linear(field(0), X, Y, weights=torch.ones(12, 2))
 
-    @pytest.mark.parametrize("bad", [ONE.to(torch.cfloat), ONE.numpy(), [1.0] * 12])
-    def test_what_is_no_real_tensor(self, bad):
+    @pytest.mark.parametrize("bad", [ONE.to(torch.cfloat), ["a"] * 12, [1.0, [2.0]], 3.0])
+    def test_what_is_no_row_of_real_numbers(self, bad):
         with pytest.raises(InputError, match="weights"):
             losses(bad)
+
+
+class TestArraysAndLists:
+    """What is no tensor is taken as it is, without a warning and without a change."""
+
+    def test_they_are_the_samples(self):
+        exact = X.double()
+        expected = losses(ONE, exact, Y.double())
+        x, y = exact.numpy(), Y.double().numpy()
+        for convert in (np.asarray, np.ndarray.tolist, read_only, big_endian, backwards):
+            assert losses(convert(ONE.numpy()), convert(x), convert(y)) == expected
+
+    @pytest.mark.parametrize("kind", ["u1", "u2", "u4", "u8", "i1", "i8", "f2", "g", "?"])
+    def test_every_real_dtype(self, kind):
+        y = (Y.numpy() > 0.5).astype(kind)
+        assert losses(None, X, y) == losses(None, X, torch.from_numpy(Y.numpy() > 0.5))
+        if kind != "?":
+            x = np.arange(12).astype(kind)[:, None]
+            integers = torch.arange(12)[:, None]
+            assert losses(None, x) == pytest.approx(losses(None, integers))
+
+    def test_integers_above_those_with_a_sign(self):
+        y = np.full((12, 2), 2**63, np.uint64)
+        assert fit(field(), X, y, steps=1).rmse == pytest.approx(0, abs=1e-3 * 2**63)
+        assert len(losses(None, y[:, :1])) == 3
+
+    @pytest.mark.parametrize(
+        ("bad", "says"),
+        [
+            (None, "None"),
+            ([["a"]] * 12, "dtype <U1"),
+            ([[1.0], [1.0, 2.0]], "values must be numbers"),
+            (np.zeros((12, 2), np.complex64), "complex64"),
+            (np.zeros((12, 2), "M8[s]"), "datetime64"),
+            (np.ma.masked_less(Y.numpy(), 0.5), "masked"),
+            (Y.cfloat(), "complex64"),
+        ],
+    )
+    def test_what_is_refused(self, bad, says):
+        with pytest.raises(InputError, match="values") as caught:
+            fit(field(), X, bad, steps=1)
+        assert says in str(caught.value)
+
+    def test_the_closed_form_takes_them_too(self):
+        one, other = field(0), field(0)
+        fit_linear(one, X.double(), Y.double())
+        fit_linear(other, X.tolist(), read_only(Y.numpy()))
+        torch.testing.assert_close(other(X), one(X))
 
 
 class TestModulesThatChangeTheirInput:
@@ -74,7 +138,7 @@ class TestModulesThatChangeTheirInput:
         module = network if encoding is None else Field(encoding, network)
         x = 2 * X - 1
         before = x.clone()
-        result = fit(module, x, Y, FitConfig(steps=20, progress=False, **options))
+        result = fit(module, x, Y, FitConfig(steps=20, **options))
         assert torch.equal(x, before)
         return result
 

@@ -72,7 +72,7 @@ class RadianceObjective(Objective):
         self.module = self.model = model.to(device)
         self.rays, self.pixels, self.device = rays.to(device), pixels, device
         self.precision = choose_precision(config.precision, device, model)
-        self.peak, self.values, self.block = 1.0, 3, model.rays_at_once
+        self.peak, self.chunk_size = 1.0, model.rays_at_once
         self.loss = loss
         self.background = None
         if background is not None:

@@ -1,18 +1,18 @@
-"""A running mean of the parameters, which ends smoother than the last step."""
+"""Exponential moving average of the parameters."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Average"]
+__all__ = ["EMA"]
 
 
-class Average:
-    """The exponential moving average of a module's parameters.
+class EMA:
+    """The exponential moving average of a module's trained parameters.
 
         mean ← mean + (1 - d) · (parameters - mean),   d = min(decay, (1 + step) / (10 + step))
 
@@ -20,15 +20,15 @@ class Average:
     ExponentialMovingAverage with ``num_updates`` does).
 
     Args:
-        module: what is fitted; parameters that are not trained are left alone.
+        module: what is fitted.
         decay: from 0 to below 1.
     """
 
     def __init__(self, module: nn.Module, decay: float) -> None:
         self.decay = decay
-        named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
-        self.names = [name.replace("_orig_mod.", "") for name, _ in named]
-        self.parameters: list[Tensor] = [p for _, p in named]
+        trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
+        self.names = [name.replace("_orig_mod.", "") for name in trained]
+        self.parameters: list[Tensor] = list(trained.values())
         self.means = [p.detach().clone() for p in self.parameters]
 
     @torch.no_grad()
@@ -42,9 +42,9 @@ class Average:
     def swap(self) -> None:
         """Exchange parameters and mean."""
         for parameter, mean in zip(self.parameters, self.means, strict=True):
-            kept = parameter.clone()
+            last = parameter.clone()
             parameter.copy_(mean)
-            mean.copy_(kept)
+            mean.copy_(last)
 
     @contextlib.contextmanager
     def applied(self) -> Iterator[None]:
@@ -60,7 +60,7 @@ class Average:
         return dict(zip(self.names, self.means, strict=True))
 
     @torch.no_grad()
-    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Go on from what `state_dict` returned.
 
         Raises:

@@ -8,7 +8,7 @@ from torch import nn
 
 import coordnet as cn
 from coordnet.training import Checkpoint
-from coordnet.training.average import Average
+from coordnet.training.ema import EMA
 
 X = torch.linspace(0, 2 * math.pi, 129)[:-1, None]
 Y = torch.sign(torch.sin(X))
@@ -21,7 +21,7 @@ def small_field():
 def test_the_mean_is_that_of_the_formula():
     module = nn.Linear(3, 2).double()
     module.bias.requires_grad_(False)
-    average = Average(module, 0.9)
+    average = EMA(module, 0.9)
     expected = module.weight.detach().clone()
     for step in range(1, 30):
         with torch.no_grad():
@@ -61,4 +61,4 @@ def test_it_goes_on_from_a_checkpoint(tmp_path):
     for one, other in zip(whole.parameters(), second.parameters(), strict=True):
         assert torch.equal(one, other)
     with pytest.raises(ValueError, match="another module"):
-        Average(nn.Linear(2, 2), 0.9).load_state_dict(Average(whole, 0.9).state_dict())
+        EMA(nn.Linear(2, 2), 0.9).load_state_dict(EMA(whole, 0.9).state_dict())
