@@ -234,7 +234,7 @@ class FitOptions(Options):
         steps = self.steps
         if steps is None and self.seconds is None:
             steps = default_steps
-        network = NETWORKS[self.network] if self.network in NETWORKS else None
+        network = NETWORKS.get(self.network)  # None where the network is not of this table
         if (wish := getattr(network, "learning_rate", None)) is not None:
             settings["learning_rate"] = wish
         for name in ("batch_size", "learning_rate", "optimizer", "ema"):
