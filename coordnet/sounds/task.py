@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import functools
-import math
 from pathlib import Path
 from typing import Any, ClassVar
-
-import numpy as np
 
 from ..encodings import Encoding
 from ..errors import InputError, integer_at_least, refuse
@@ -17,12 +14,12 @@ from ..kinds.options import FitOptions
 from ..kinds.recipe import Recipe
 from ..kinds.sentences import plural, readable
 from ..kinds.task import Progress, SampledTask, Say, build_ladder, refuse_unused
-from ..metrics.psnr_snr import psnr_from_mse, snr_from_squares
 from ..rendering.signal import render_signal
 from ..training import FitConfig
 from .figures import SoundFigure
 from .presets import audio_recipe
 from .reading import Audio, AudioWriter, check_audio_output, read_audio, subtype_for
+from .rendering import measure
 from .samples import AudioSamples
 
 __all__ = ["AudioTask"]
@@ -126,40 +123,23 @@ class AudioTask(SampledTask):
             folder / name, audio.channels, audio.rate, subtype_for(name, audio.subtype)
         )
         with writer:
-            found = self._measure(field, (figure, writer))
+            errors = self._measure(field, writer, figure)
         if writer.clipped:
             self.warnings.append(_about_clipping(writer, name))
         figure.save(folder / "comparison.png")
-        return found
+        return errors
 
     def _measure(
-        self, field: Field, takers: tuple[SoundFigure, AudioWriter] | None = None
+        self, field: Field, writer: AudioWriter | None = None, figure: SoundFigure | None = None
     ) -> dict[str, float]:
-        """Render the field at the sound's own instants; return PSNR, RMSE and SNRs."""
-        audio, start = self.audio, 0
-        signal, error = np.zeros((2, audio.channels))
-        blocks = render_signal(
-            field, audio.frames, audio.rate, device=next(field.parameters()).device
+        frames = self.audio.frames
+        return measure(
+            field,
+            self.audio,
+            writer=writer,
+            figure=figure,
+            progress=lambda number: self.advance("render", number, frames),
         )
-        for values in blocks:
-            target = audio.values(slice(start, start + len(values)))
-            start += len(values)
-            signal += np.square(target, dtype=np.float64).sum(0)
-            error += np.square(values.astype(np.float64) - target).sum(0)
-            if takers is not None:
-                takers[0].add(target, values)
-                takers[1].write(values)
-            self.advance("render", len(values), audio.frames)
-        mean = float(error.sum()) / (audio.frames * audio.channels)
-        found = {
-            "psnr": psnr_from_mse(mean, _PEAK),
-            "rmse": math.sqrt(mean),
-            "snr": snr_from_squares(float(signal.sum()), float(error.sum())),
-        }
-        if audio.channels > 1:
-            pairs = zip(signal.tolist(), error.tolist(), strict=True)
-            found |= {f"snr_{i}": snr_from_squares(*pair) for i, pair in enumerate(pairs)}
-        return found
 
     @staticmethod
     def render(
