@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 import coordnet as cn
 from coordnet.encodings import COMBINATORS, ENCODINGS, SinusoidalPositionalEncoding
-from coordnet.kinds import KINDS, FitOptions
+from coordnet.kinds import KINDS, Listener
 from coordnet.networks import NETWORKS
 from coordnet.rendering import render_signal
 from coordnet.scenes import RayTable, packed, render_view, sampling, visual_hull, volume
@@ -177,11 +177,11 @@ class _Steps:
 
 def _run_fit(watch: Watch, kind: str, path: Path, settings: dict[str, Any]) -> Step:
     """Take steps of the fit that the command line would make of a file; render what came of it."""
-    options = FitOptions(steps=100, **settings)
-    task: Any = KINDS[kind](path, options)
+    options = KINDS[kind].options.read({"steps": 100, **settings}, kind)
+    task: Any = KINDS[kind].load()(path, options, Listener())
     recipe = task.recipe(options)
     config = replace(task.config(options, recipe), device="cuda", progress=False)
-    model = task.field(options, recipe)
+    model = task.model(options, recipe)
     stop = _Steps(watch)
     with pretended(), watch:
         if kind == "scene":

@@ -23,7 +23,8 @@ from _variants import PRESETS, VARIANTS, Variant
 from torch import nn
 
 import coordnet as cn
-from coordnet.kinds import KINDS, FitOptions
+from coordnet.kinds import Listener
+from coordnet.pictures import PictureOptions, PictureTask
 from coordnet.training import Samples
 
 TARGETS = (25.0, 27.5, 30.0, 35.0, 40.0)  # dB
@@ -61,11 +62,11 @@ def task_fit(
 ) -> tuple[cn.Field, Samples, cn.FitConfig]:
     """Return what `coordnet fit` would fit to a picture, as it would; None: its default."""
     chosen = VARIANTS[variant] if variant else Variant("default")
-    options = FitOptions(seconds=seconds, seed=seed, device=str(device), **chosen.options)
-    task: Any = KINDS["image"](picture.path, options)
+    options = PictureOptions(seconds=seconds, seed=seed, device=str(device), **chosen.options)
+    task = PictureTask(picture.path, options, Listener())
     recipe = chosen.change(task.recipe(options))
     config = replace(task.config(options, recipe), progress=False, evaluate=False)
-    return task.field(options, recipe), task.samples(), config
+    return task.model(options, recipe), task.samples(), config
 
 
 class Clock:

@@ -27,8 +27,8 @@ from _common import Parser, claim, finite, print_table, run, write_json
 from _measure import add_machine, chosen_device, machine, machine_line, synchronize
 
 import coordnet as cn
-from coordnet.kinds import KINDS, FitOptions
-from coordnet.scenes import render_view
+from coordnet.kinds import Listener
+from coordnet.scenes import SceneOptions, SceneTask, render_view
 from coordnet.training import minimize
 
 NAME = "bench_scene"
@@ -52,7 +52,7 @@ def fit_scene(
 
     Without a budget in seconds it takes a few steps, to see that it runs.
     """
-    options = FitOptions(
+    options = SceneOptions(
         preset=preset,
         seconds=seconds,
         steps=_QUICK_STEPS if seconds is None else None,
@@ -60,11 +60,11 @@ def fit_scene(
         device=str(device),
         downscale=downscale,
     )
-    task: Any = KINDS["scene"](path, options)
+    task = SceneTask(path, options, Listener())
     start = time.perf_counter()
     recipe = task.recipe(options)
     config = replace(task.config(options, recipe), progress=False)
-    model = task.field(options, recipe).to(device)
+    model = task.model(options, recipe).to(device)
     objective = task.objective(model, config, device)
     prepared = time.perf_counter() - start
     result = minimize(objective, config, start)

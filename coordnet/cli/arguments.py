@@ -1,15 +1,33 @@
-"""The arguments of every command, without importing torch."""
+"""The arguments of every command, from the options that the kinds declare; without torch."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import NoReturn
 
+from ..kinds import KINDS, Kind
+from ..kinds.options import Option, Options, options_of
 from ..version import __version__
-from .fit_arguments import add_fit
-from .options import Parser, add_runtime, add_unit, positive, size, whole
 
-__all__ = ["parser"]
+__all__ = ["fit_flags", "parser"]
+
+_FIT = """\
+The input's ending tells its kind: a picture is fitted over the unit square, a table (CSV) over
+its first column. The run folder gets the model, the reconstruction, a picture of target | fit |
+error, the curve and report.json."""
+
+Commands = argparse._SubParsersAction
+
+
+class Parser(argparse.ArgumentParser):
+    """An ArgumentParser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print one line and exit with 2."""
+        message = " ".join(message.split())
+        self.exit(2, f"{self.prog}: error: {message} ({self.prog} --help)\n")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -17,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
     top = Parser(prog="coordnet", description="Fit coordinate networks to pictures and signals.")
     top.add_argument("--version", action="version", version=f"coordnet {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
-    add_fit(commands)
+    _add_fit(commands)
     _add_render(commands)
     _add_predict(commands)
     _add_export(commands)
@@ -26,7 +44,119 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def _add_render(commands: argparse._SubParsersAction[Parser]) -> None:
+def fit_flags() -> dict[str, str]:
+    """Return the name of every option of a fit, with its flag."""
+    return {
+        name: shown[0].flag
+        for name, shown in _declared(kind.options for kind in KINDS.values()).items()
+    }
+
+
+def _declared(classes: Iterable[type[Options]]) -> dict[str, list[Option]]:
+    """Return the options that some classes declare, by name; several may declare one."""
+    declared: dict[str, list[Option]] = {}
+    for options in classes:
+        for name, shown in options_of(options):
+            known = declared.setdefault(name, [])
+            if shown not in known:
+                known.append(shown)
+    return declared
+
+
+def _add_options(
+    command: argparse.ArgumentParser,
+    declared: Mapping[str, list[Option]],
+    helps: Mapping[str, str] | None = None,
+) -> None:
+    """Add options to a command, those of a group together; what is not typed is not there."""
+    groups: dict[str, argparse._ArgumentGroup] = {}
+    for name, several in declared.items():
+        shown = several[0]
+        where: argparse._ActionsContainer = command
+        if shown.group:
+            where = groups.setdefault(shown.group, command.add_argument_group(shown.group))
+        text = (helps or {}).get(name) or "; ".join(
+            dict.fromkeys(s.help for s in several if s.help)
+        )
+        if shown.read is None:
+            where.add_argument(
+                shown.flag, dest=name, action="store_true", default=argparse.SUPPRESS, help=text
+            )
+            continue
+        sets = [set(s.choices()) if s.choices else None for s in several]
+        order = dict.fromkeys(c for s in several if s.choices for c in s.choices())
+        where.add_argument(
+            shown.flag,
+            dest=name,
+            action="append" if shown.several else "store",
+            default=argparse.SUPPRESS,
+            type=_checked(several),
+            choices=None if None in sets else list(order),
+            metavar=shown.metavar if shown.metavar or None not in sets else name.upper(),
+            help=text,
+        )
+
+
+def _checked(several: list[Option]) -> Callable[[str], str]:
+    """Return what lets a text through that one of the options takes, as it is."""
+
+    def check(text: str) -> str:
+        message = ""
+        for shown in several:
+            try:
+                assert shown.read is not None
+                shown.read(text)
+            except ValueError as error:
+                message = str(error)
+            else:
+                return text
+        raise argparse.ArgumentTypeError(message)
+
+    return check
+
+
+def _add_fit(commands: Commands[Parser]) -> None:
+    fit = commands.add_parser(
+        "fit", help="fit a picture, a sound, a table or a scene", description=_FIT
+    )
+    kinds = list(KINDS.values())
+    files = ", ".join(kind.files for kind in kinds[:-1])
+    fit.add_argument(
+        "input",
+        type=Path,
+        nargs="?",
+        default=argparse.SUPPRESS,
+        help=f"{files}, or {kinds[-1].files}",
+    )
+    fit.add_argument(
+        "--resume",
+        type=Path,
+        metavar="RUN",
+        default=argparse.SUPPRESS,
+        help="go on from the checkpoint in a run folder, with its input and its options; the "
+        "budget may change: --steps and --seconds count from the start of the fit",
+    )
+    fit.add_argument(
+        "--like",
+        type=Path,
+        metavar="REPORT",
+        default=argparse.SUPPRESS,
+        help="take the options of an earlier run from its report.json; what is typed goes first",
+    )
+    presets = "; ".join(_presets(kind) for kind in kinds if kind.presets)
+    encoding = (
+        "default: hashgrid for pictures; tables: harmonics that fall like 1/j with --period "
+        "(harmonic: all of one size), else gaussian"
+    )
+    declared = _declared(kind.options for kind in kinds)
+    _add_options(fit, declared, {"preset": presets, "encoding": encoding})
+
+
+def _presets(kind: Kind) -> str:
+    return f"{kind.nouns}: " + "; ".join(f"{name}, {about}" for name, about in kind.presets.items())
+
+
+def _add_render(commands: Commands[Parser]) -> None:
     render = commands.add_parser(
         "render",
         help="render a run at any size or rate",
@@ -42,52 +172,12 @@ def _add_render(commands: argparse._SubParsersAction[Parser]) -> None:
         help="file to write (.png, .jpg, .tif, …; .wav, .flac or .aiff for a sound; .csv for a "
         "table; for a scene also .mp4, .gif, .npy for depths, or a folder)",
     )
-    render.add_argument(
-        "--size",
-        type=size,
-        help="pictures and scenes: WIDTHxHEIGHT; tables: a number of positions (default: as "
-        "fitted)",
-    )
-    render.add_argument(
-        "--rate", type=whole(1), help="sounds: samples a second (default: as fitted)"
-    )
     render.add_argument("--overwrite", action="store_true", help="replace an existing file")
-    add_runtime(render)
-    _add_views(render)
+    _add_device(render)
+    _add_options(render, _declared(kind.render for kind in KINDS.values()))
 
 
-def _add_views(render: argparse.ArgumentParser) -> None:
-    group = render.add_argument_group("scenes")
-    group.add_argument(
-        "--path",
-        choices=["orbit", "spiral", "train"],
-        help="the way of the camera: around the scene, to and fro before it, or the training "
-        "cameras (default: what suits these)",
-    )
-    group.add_argument(
-        "--frames",
-        type=whole(1),
-        help="views along the path (60); with --path train or --camera, on a way between those",
-    )
-    group.add_argument(
-        "--camera",
-        type=Path,
-        help="a transforms.json, or any other scene, whose cameras are taken",
-    )
-    group.add_argument("--view", type=whole(0), help="one view alone, from 0")
-    group.add_argument(
-        "--depth",
-        action="store_true",
-        help="distances along the rays, as colors, or as numbers in an .npy file",
-    )
-    group.add_argument(
-        "--background",
-        help="white, black, a color like #8090a0, or none for alpha (default: the run's)",
-    )
-    group.add_argument("--fps", type=positive, help="frames a second of a video (30)")
-
-
-def _add_export(commands: argparse._SubParsersAction[Parser]) -> None:
+def _add_export(commands: Commands[Parser]) -> None:
     export = commands.add_parser(
         "export",
         help="write a scene's surface as a mesh, or a field as an ONNX model",
@@ -96,22 +186,12 @@ def _add_export(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     export.add_argument("run", type=Path, help="run folder, or its model.safetensors")
     export.add_argument("output", type=Path, help="file to write (.ply or .onnx)")
-    export.add_argument(
-        "--resolution",
-        type=whole(1),
-        help="cells along the longest side of the scene's box (default: 256)",
-    )
-    export.add_argument(
-        "--level",
-        type=positive,
-        help="the density on the surface, per unit of length (default: at which a cell is half "
-        "opaque)",
-    )
     export.add_argument("--overwrite", action="store_true", help="replace an existing file")
-    add_runtime(export)
+    _add_device(export)
+    _add_options(export, _declared(kind.export for kind in KINDS.values()))
 
 
-def _add_predict(commands: argparse._SubParsersAction[Parser]) -> None:
+def _add_predict(commands: Commands[Parser]) -> None:
     predict = commands.add_parser(
         "predict",
         help="predict a fitted table at given times",
@@ -124,15 +204,15 @@ def _add_predict(commands: argparse._SubParsersAction[Parser]) -> None:
         "-o", "--output", type=Path, help="CSV file to write (default: -, standard output)"
     )
     predict.add_argument("--x", help="the column of times (default: named as the fitted one)")
-    add_unit(predict, "the unit of times that are numbers, where it is not the run's")
+    predict.add_argument("--unit", help="the unit of times that are numbers (default: the run's)")
     predict.add_argument(
         "--derivative", action="store_true", help="add the slopes too, per unit of time"
     )
     predict.add_argument("--overwrite", action="store_true", help="replace an existing file")
-    add_runtime(predict)
+    _add_device(predict)
 
 
-def _add_evaluate(commands: argparse._SubParsersAction[Parser]) -> None:
+def _add_evaluate(commands: Commands[Parser]) -> None:
     evaluate = commands.add_parser(
         "evaluate",
         help="measure a run against a file",
@@ -140,15 +220,13 @@ def _add_evaluate(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     evaluate.add_argument("run", type=Path, help="run folder, or its model.safetensors")
     evaluate.add_argument("input", type=Path, help="a file of the kind that was fitted")
-    evaluate.add_argument(
-        "--page", type=whole(0), help="page or frame of a file with several, from 0"
-    )
-    add_unit(evaluate, "tables: the unit of positions that are numbers, where it is not the run's")
     evaluate.add_argument("--json", action="store_true", help="print JSON")
-    add_runtime(evaluate)
+    _add_device(evaluate)
+    declared = _declared(kind.options for kind in KINDS.values())
+    _add_options(evaluate, {n: s for n, s in declared.items() if s[0].reading})
 
 
-def _add_info(commands: argparse._SubParsersAction[Parser]) -> None:
+def _add_info(commands: Commands[Parser]) -> None:
     info = commands.add_parser(
         "info",
         help="what there is: encodings, networks, a run",
@@ -159,4 +237,10 @@ def _add_info(commands: argparse._SubParsersAction[Parser]) -> None:
         nargs="?",
         default="machine",
         help="encodings, networks, machine, or a run folder (default: machine)",
+    )
+
+
+def _add_device(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--device", default="auto", help="cpu, cuda, cuda:1, mps (default: the fastest there is)"
     )

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import refuse
-from .fit_arguments import fit_parser
-
-if TYPE_CHECKING:
-    from ..kinds.options import FitOptions
+from .arguments import fit_flags
 
 __all__ = ["asked_for"]
 
@@ -21,7 +17,7 @@ _WITH_RESUME = (*_BUDGET, "target_psnr", "checkpoint_every", "device")
 _RIVALS = (("preset", "encoding"), ("tile", "wrap"), _BUDGET)
 
 
-def asked_for(typed: dict[str, Any]) -> tuple[Path, FitOptions, bool, list[str]]:
+def asked_for(typed: dict[str, Any]) -> tuple[Path, dict[str, Any], bool, list[str]]:
     """Return the input, the options, whether to go on from a checkpoint, and what to say of it.
 
     Args:
@@ -38,68 +34,53 @@ def asked_for(typed: dict[str, Any]) -> tuple[Path, FitOptions, bool, list[str]]
     if path is None and run is None:
         rule = "fit needs an input, a picture or a table"
         refuse(rule, "none", "See coordnet fit --help.")
-    from ..kinds.options import FitOptions
-
-    said: list[str] = []
     if run is not None:
-        from ..runs.folder import checkpoint_of
-        from ..runs.kept import read_kept
+        from ..runs.record import Record
+        from ..runs.run import checkpoint_of
 
-        wrong = [name for name in typed if name not in _WITH_RESUME]
+        wrong = {name: value for name, value in typed.items() if name not in _WITH_RESUME}
         if wrong:
-            got = " ".join(as_typed({name: typed[name] for name in wrong}))
             able = ", ".join("--" + name.replace("_", "-") for name in _WITH_RESUME)
-            refuse("--resume takes the options of its run", got, f"Only {able} may change.")
-        kept = read_kept(checkpoint_of(run))
-        path = kept.path if path is None else path
-        typed = {**_checked(kept.options, run, typed), **typed, "out": run}
-    elif report is not None:
-        from ..runs.like import like
+            rule, remedy = "--resume takes the options of its run", f"Only {able} may change."
+            refuse(rule, as_typed(wrong, run), remedy)
+        record = Record.from_checkpoint(checkpoint_of(run))
+        path = record.path if path is None else path
+        return path, {**_left(record.options, run, typed), **typed, "out": run}, True, []
+    if report is not None:
+        from ..runs.record import options_like
 
-        taken, notes = like(report, budget=not any(name in typed for name in _BUDGET))
-        taken = _checked(taken, report, typed)
-        shown = " ".join(as_typed(taken)) or "no options"
-        said = [f"like {report}: {shown}", *(f"  note: {note}" for note in notes)]
-        typed = {**taken, **typed}
+        options, notes = options_like(report, budget=not any(name in typed for name in _BUDGET))
+        options = _left(options, report, typed)
+        said = [f"like {report}: {as_typed(options, report) or 'no options'}"]
+        assert path is not None
+        return path, {**options, **typed}, False, [*said, *(f"  note: {note}" for note in notes)]
     assert path is not None
-    given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in typed.items()}
-    return path, FitOptions(**given), run is not None, said
+    return path, typed, False, []
 
 
-def _checked(options: dict[str, Any], source: Path, typed: dict[str, Any]) -> dict[str, Any]:
-    """Return options from a file, checked as if they were typed, where nothing typed rules."""
+def _left(options: Mapping[str, Any], source: Path, typed: dict[str, Any]) -> dict[str, Any]:
+    """Return the options from a file that nothing typed displaces."""
     displaced = {name for rivals in _RIVALS if set(rivals) & typed.keys() for name in rivals}
     displaced |= {"out", "overwrite", *typed}
     left = {name: value for name, value in options.items() if name not in displaced}
-    return fit_options(left, source)
+    as_typed(left, source)
+    return left
 
 
-def fit_options(plain: dict[str, Any], source: Path) -> dict[str, Any]:
-    """Return what the parser makes of plain values, or end with its one line of complaint."""
-    found = vars(fit_parser(f"coordnet ({source})").parse_args(as_typed(plain)))
-    return {name: value for name, value in found.items() if name != "input"}
-
-
-def as_typed(options: Mapping[str, Any]) -> list[str]:
-    """Return options of a fit, by their names in `FitOptions`, as they are typed.
+def as_typed(options: Mapping[str, Any], source: Path) -> str:
+    """Return options of a fit as they are typed.
 
     Raises:
-        InputError: a name that is no option, or a value that cannot be typed.
+        InputError: a name that is no option.
     """
-    known = {each.dest: each for each in fit_parser("coordnet")._actions if each.option_strings}
-    typed: list[str] = []
+    known, words = fit_flags(), []
     for name, value in options.items():
-        if name not in known or name in ("help", "resume", "like"):
-            remedy = "Another version may know it: leave it out."
-            refuse("options must be those of coordnet fit", repr(name)[:80], remedy)
-        flag, action = known[name].option_strings[0], known[name]
-        if action.nargs == 0 and isinstance(value, bool):
-            typed += [flag] if value else []
-            continue
-        several = isinstance(action, argparse._AppendAction) and isinstance(value, (list, tuple))
-        for each in value if several else [value]:
-            if isinstance(each, bool) or not isinstance(each, (str, int, float, Path)):
-                got = repr(each)[:80]
-                refuse(f"{flag} must be a word or a number", got, "Leave it out, and type it.")
-            typed.append(f"{flag}={each}")
-    return typed
+        if name not in known:
+            rule = f"options must be those of coordnet fit: {str(source)!r}"
+            refuse(rule, repr(name)[:80], "Another version may know it: leave it out.")
+        flag = known[name]
+        values = value if isinstance(value, (list, tuple)) else [value]
+        words += [
+            flag if each is True else f"{flag}={each}" for each in values if each is not False
+        ]
+    return " ".join(words)

@@ -1,4 +1,4 @@
-"""What the command line sets for its whole process, and draws: a library call does neither."""
+"""What the command line sets for its whole process, which a library call never does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["Bars", "own_process"]
+__all__ = ["own_process"]
 
 
 @contextlib.contextmanager
@@ -43,47 +43,3 @@ def own_process() -> Iterator[None]:
         exporter.setLevel(level)
         for logger in loggers:
             logger.removeHandler(silent)
-
-
-class Bars:
-    """A progress bar for what is under way, one at a time; none where stderr is no terminal.
-
-    Called as `coordnet.kinds.Progress` is.
-    """
-
-    def __init__(self) -> None:
-        self._bar: Any = None
-        self._what = ""
-
-    def __enter__(self) -> Bars:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __call__(self, what: str, done: int, total: int | None) -> None:
-        """Move the bar on, and take it away at its end."""
-        from tqdm.auto import tqdm
-
-        if what != self._what:
-            self.close()
-        if self._bar is None:
-            self._what = what
-            self._bar = tqdm(unit="", unit_scale=True, desc=what, disable=None, leave=False)
-        self._bar.total = total
-        self._bar.update(done)
-        if total is not None and self._bar.n >= total:
-            self.close()
-
-    @staticmethod
-    def write(text: str) -> None:
-        """Print a line above the bar."""
-        from tqdm.auto import tqdm
-
-        tqdm.write(text)
-
-    def close(self) -> None:
-        """Take the bar away."""
-        if self._bar is not None:
-            self._bar.close()
-        self._bar = None

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import errno
-import functools
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from .arguments import parser
 from .given import asked_for
-from .host import Bars, own_process
+from .host import own_process
 from .signals import Interrupted, Signals, describe, write_nowhere
 
 if TYPE_CHECKING:
@@ -92,35 +91,23 @@ def _in_words(error: Exception) -> str:
 
 
 def _fit(options: argparse.Namespace) -> int:
-    typed = {k: v for k, v in vars(options).items() if v is not None and k != "command"}
+    typed = {k: v for k, v in vars(options).items() if k != "command"}
     if "input" not in typed and "resume" not in typed:
         return _complain("fit needs an input: a picture or a table (coordnet fit --help)", _USAGE)
-    saved = False
-    with own_process(), Signals() as signals, Bars() as bars:
-        path, wanted, resume, said = asked_for(typed)
+    from .console import Console
+
+    with own_process(), Signals() as signals, Console(signals) as console:
+        path, given, resume, sentences = asked_for(typed)
         from ..memory import keep_freed_memory
-        from ..runs.fit import fit_file
+        from ..runs import fit_file
 
-        def say(text: str) -> None:
-            try:
-                bars.write(text)
-            except OSError:  # nobody reads it, or its disk is full: the fit is worth more
-                write_nowhere(sys.stdout)
-
-        def outputs_begin() -> None:
-            nonlocal saved
-            saved = True
-            signals.at_once()
-
-        for sentence in said:
-            say(sentence)
+        for sentence in sentences:
+            console.print(sentence)
         try:
             with keep_freed_memory():
-                fit_file(
-                    path, wanted, say, signals, saved=outputs_begin, resume=resume, progress=bars
-                )
+                fit_file(path, given, listener=console, stop=signals, resume=resume)
         except Interrupted as signal:
-            what = "; the model is saved, not all of its pictures" if saved else ""
+            what = "; the model is saved, not all of its pictures" if console.model_saved else ""
             return _complain(f"{signal}{what}", _SIGNAL + signal.number)
     if signals.number is not None:
         words = describe(signals.number)
@@ -129,44 +116,36 @@ def _fit(options: argparse.Namespace) -> int:
 
 
 def _render(options: argparse.Namespace) -> int:
-    from ..runs.render import render_run
-    from ..scenes.views import Views
+    from ..runs import render_run
 
-    names = ("path", "frames", "camera", "view", "depth", "background", "fps")
-    with own_process(), Bars() as bars:
-        render_run(
-            options.run,
-            options.output,
-            size=options.size,
-            rate=options.rate,
-            views=Views(**{name: getattr(options, name) for name in names}),
-            device=options.device,
-            overwrite=options.overwrite,
-            say=bars.write,
-            progress=functools.partial(bars, "render"),
-        )
-    return 0
+    return _written(render_run, options)
 
 
 def _export(options: argparse.Namespace) -> int:
-    from ..runs.export import export_run
+    from ..runs import export_run
 
-    with own_process(), Bars() as bars:
-        export_run(
+    return _written(export_run, options)
+
+
+def _written(write: Callable[..., None], options: argparse.Namespace) -> int:
+    from .console import Console
+
+    common = ("command", "run", "output", "device", "overwrite")
+    given = {name: value for name, value in vars(options).items() if name not in common}
+    with own_process(), Console() as console:
+        write(
             options.run,
             options.output,
-            resolution=options.resolution,
-            level=options.level,
+            given,
             device=options.device,
             overwrite=options.overwrite,
-            say=bars.write,
-            progress=functools.partial(bars, "export"),
+            listener=console,
         )
     return 0
 
 
 def _predict(options: argparse.Namespace) -> int:
-    from ..runs.predict import predict_run
+    from ..runs import predict_run
 
     to_stdout = options.output is None or str(options.output) == "-"
 
@@ -191,29 +170,27 @@ def _evaluate(options: argparse.Namespace) -> int:
     import json
 
     from ..files import json_values
-    from ..runs.evaluate import evaluate_run
+    from ..runs import evaluate_run
+    from .console import Console
 
-    with own_process(), Bars() as bars:
-        found = evaluate_run(
-            options.run,
-            options.input,
-            device=options.device,
-            page=options.page,
-            unit=options.unit,
-            progress=bars,
+    common = ("command", "run", "input", "device", "json")
+    given = {name: value for name, value in vars(options).items() if name not in common}
+    with own_process(), Console() as console:
+        metrics = evaluate_run(
+            options.run, options.input, given, device=options.device, listener=console
         )
     if options.json:
-        print(json.dumps(json_values(found)))
+        print(json.dumps(json_values(metrics)))
         return 0
-    for note in found.pop("notes"):
+    for note in metrics.pop("notes"):
         print(f"note: {note}")
-    for name, value in found.items():
+    for name, value in metrics.items():
         print(f"{name:12} {value:.6g}" if isinstance(value, float) else f"{name:12} {value}")
     return 0
 
 
 def _info(options: argparse.Namespace) -> int:
-    from ..runs.info import info_lines
+    from .info import info_lines
 
     for line in info_lines(options.what):
         print(line)

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from .._lazy import LazyTable, attach
 
 if TYPE_CHECKING:
-    from .task import Task
+    from .kind import Kind
 
-# kind of signal → the task that knows it
-KINDS: LazyTable[type[Task]] = LazyTable(
+# name in saved runs → what describes the kind, without importing torch
+KINDS: LazyTable[Kind] = LazyTable(
     "coordnet",
     {
-        "image": "pictures.task:ImageTask",
-        "table": "series.task:TableTask",
-        "audio": "sounds.task:AudioTask",
-        "scene": "scenes.task:SceneTask",
+        "image": "pictures.options:KIND",
+        "audio": "sounds.options:KIND",
+        "table": "series.options:KIND",
+        "scene": "scenes.options:KIND",
     },
 )
 

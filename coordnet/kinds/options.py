@@ -1,112 +1,221 @@
-"""The options of a fit from a file; None leaves the choice to the task."""
+"""The options of a fit, and how the command line reads them; without importing torch.
+
+An option is a field of a dataclass: its name, its default, its help and how its text is read
+stand in one place. A kind of signal adds the fields of its own.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..training import FitConfig
-from .sentences import readable
+from ..encodings import ENCODINGS
+from ..errors import InputError, refuse
+from ..networks import NETWORKS
+from ..text import readable
+from .parsing import intervals, positive, setting, whole
 
-__all__ = ["FitOptions"]
+if TYPE_CHECKING:
+    from ..training import FitConfig
+
+__all__ = [
+    "EncodingOptions",
+    "FitOptions",
+    "Option",
+    "Options",
+    "RenderOptions",
+    "option",
+    "options_of",
+]
+
+T = TypeVar("T")
+Self = TypeVar("Self", bound="Options")
+
+Reader = Callable[[str], object]
 
 
 @dataclass(frozen=True)
-class FitOptions:
-    """What the user may set for a fit from a file.
+class Option:
+    """How the command line shows and reads one option.
 
     Attributes:
-        preset: a name in PRESETS; chooses the encoding and all else that is not set.
-        encoding: a name in ENCODINGS.
-        k: size of the ladder; "auto" to choose it for a table, by blocked hold-out.
-        C: constant of the geometric ladder.
-        sigma: spread of the Gaussian ladder, in cycles per domain, or per period where one is set.
-        periods: numbers in the coordinate's own unit, or text with a unit of time ("24h",
-            "365.25d"), or "auto" alone, to find it; none for a signal that does not repeat.
-        trend: put the coordinate itself beside the periods, for a signal that also drifts.
-        tile: a picture repeats in both directions.
-        wrap: "x" or "y": a picture repeats in that direction.
-        network: a name in NETWORKS.
-        hidden_dim: width of the network.
-        layers: number of its hidden layers.
-        steps: budget in steps.
-        seconds: budget in seconds.
-        target_psnr: stop at this PSNR.
-        batch_size: samples a step.
-        learning_rate: the largest learning rate.
-        optimizer: "muon" or "adam".
-        ema: decay of a running mean of the parameters, which the fit ends with.
-        seed: seed of the start values, of random frequencies and of the shuffling.
-        device: "auto" or a torch device.
-        precision: "auto", "float32" or "bf16".
-        compile: compile the step with `torch.compile`.
-        out: the run folder; None takes runs/<name of the input>.
-        overwrite: replace an earlier run in that folder.
-        checkpoint_every: how often the state of the fit is kept in the run folder, as
-            `Checkpoint` takes it; "never" for no checkpoints.
-        downscale: how many times smaller a scene's pictures are made.
-        background: "white" or "black": what lies behind a scene's pictures where they have alpha,
-            for what is written and measured.
-        space: "box" or "unbounded": which part of space a scene fills.
-        page: the page of a picture file with several.
-        x: column of positions of a table, by name.
-        y: columns of values of a table, by name.
-        unit: the unit of a table's positions, or the one in which to count its dates.
-        weights: column of weights of a table, by name.
-        error: column of standard errors of a table, by name; the weights are 1/error².
+        help: what it does.
+        read: makes a value of its text, or raises ValueError; None for a switch.
+        choices: the texts that it takes; None for any.
+        flag: as it is typed.
+        metavar: what stands for the value in the help.
+        group: the heading in the help.
+        several: whether it may be given again, for a tuple of values.
+        reading: whether it says how a file is read, so that `coordnet evaluate` takes it too.
     """
 
-    preset: str | None = None
-    encoding: str | None = None
-    k: int | str | None = None
-    C: float | None = None
-    sigma: float | None = None
-    periods: tuple[float | str, ...] = ()
-    trend: bool = False
-    tile: bool = False
-    wrap: str | None = None
-    network: str = "mlp"
-    hidden_dim: int | None = None
-    layers: int | None = None
-    steps: int | None = None
-    seconds: float | None = None
-    target_psnr: float | None = None
-    batch_size: int | None = None
-    learning_rate: float | None = None
-    optimizer: str | None = None
-    ema: float | None = None
-    seed: int = 0
-    device: str = "auto"
-    precision: str = "auto"
-    compile: bool = False
-    out: Path | None = None
-    overwrite: bool = False
-    checkpoint_every: str = "auto"
-    downscale: int | None = None
-    background: str | None = None
-    space: str | None = None
-    page: int | None = None
-    x: str | None = None
-    y: tuple[str, ...] = ()
-    unit: str | None = None
-    weights: str | None = None
-    error: str | None = None
+    help: str
+    read: Reader | None = str
+    choices: Callable[[], Iterable[str]] | None = None
+    flag: str = ""
+    metavar: str | None = None
+    group: str = "training"
+    several: bool = False
+    reading: bool = False
 
-    def given(self) -> dict[str, Any]:
+
+def option(
+    default: T,
+    help: str,
+    *,
+    read: Reader | None = str,
+    choices: Callable[[], Iterable[str]] | None = None,
+    flag: str = "",
+    metavar: str | None = None,
+    group: str = "training",
+    several: bool = False,
+    reading: bool = False,
+) -> T:
+    """Declare an option as a field of a dataclass of options; see `Option`."""
+    shown = Option(help, read, choices, flag, metavar, group, several, reading)
+    return field(default=default, metadata={"option": shown})
+
+
+def options_of(options: type[Options]) -> Iterator[tuple[str, Option]]:
+    """Yield the name and the `Option` of every field, in order."""
+    for each in fields(options):
+        shown: Option = each.metadata["option"]
+        flag = shown.flag or "--" + each.name.replace("_", "-")
+        yield each.name, dataclasses.replace(shown, flag=flag)
+
+
+@dataclass(frozen=True)
+class Options:
+    """The base of options."""
+
+    def given(self) -> dict[str, object]:
         """Return the options that differ from their defaults, as plain JSON values."""
-        found = {f.name: getattr(self, f.name) for f in fields(self)}
-        plain = {name: readable(v) if isinstance(v, Path) else v for name, v in found.items()}
-        defaults = {f.name: f.default for f in fields(self)}
-        return {name: value for name, value in plain.items() if value != defaults[name]}
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        plain = {name: readable(v) if isinstance(v, Path) else v for name, v in values.items()}
+        return {each.name: plain[each.name] for each in fields(self)
+                if plain[each.name] != each.default}  # fmt: skip
+
+    @classmethod
+    def read(cls: type[Self], given: Mapping[str, object], noun: str) -> Self:
+        """Return options from plain values: texts as they are typed, or JSON values.
+
+        Args:
+            given: name to value, a list where an option may be given again.
+            noun: what takes the options, for messages ("a picture").
+
+        Raises:
+            InputError: an option that these are not, or a value that it does not take.
+        """
+        known = dict(options_of(cls))
+        values: dict[str, object] = {}
+        for name, value in given.items():
+            if name not in known:
+                flag = "--" + {"periods": "period"}.get(name, name).replace("_", "-")
+                refuse(f"{flag} means nothing for {noun}", _as_typed(flag, value), "")
+            shown = known[name]
+            if shown.several:
+                parts = value if isinstance(value, (list, tuple)) else [value]
+                values[name] = tuple(_read(shown, part, noun) for part in parts)
+            else:
+                values[name] = _read(shown, value, noun)
+        return cls(**values)
+
+
+def _read(shown: Option, value: object, noun: str) -> object:
+    if shown.read is None:
+        if not isinstance(value, bool):
+            refuse(f"{shown.flag} is on or off", _as_typed(shown.flag, value), "")
+        return value
+    if isinstance(value, bool) or not isinstance(value, (str, int, float, Path, tuple)):
+        got = _as_typed(shown.flag, value)
+        refuse(f"{shown.flag} must be a word or a number", got, "Leave it out, and type it.")
+    if isinstance(value, tuple):
+        return value
+    text = str(value)
+    if shown.choices is not None and text not in (choices := list(shown.choices())):
+        rule = f"{noun} takes {shown.flag} {', '.join(choices)}"
+        refuse(rule, _as_typed(shown.flag, value), "")
+    try:
+        return shown.read(text)
+    except InputError as error:
+        refuse(f"{shown.flag}: {error.rule}", error.got, error.remedy)
+    except ValueError as error:
+        refuse(f"{shown.flag} of {noun} {error}", _as_typed(shown.flag, value), "")
+
+
+def _as_typed(flag: str, value: object) -> str:
+    if value is True:
+        return flag
+    text = " ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    return f"{flag} {text}"[:120]
+
+
+@dataclass(frozen=True)
+class FitOptions(Options):
+    """What the user may set for a fit from a file, whatever its kind; None leaves it to the kind.
+
+    Each attribute's meaning is its option's help.
+    """
+
+    out: Path | None = option(
+        None, "run folder (default: runs/<name of the input>)", read=Path, group=""
+    )
+    overwrite: bool = option(False, "replace an earlier run in --out", read=None, group="")
+    checkpoint_every: str = option(
+        "auto",
+        "keep the state of the fit in the run folder every 30s, 5min, 500 (steps), or never "
+        "(default: 30s, and at most 2%% of the time)",
+        read=intervals,
+        metavar="INTERVAL",
+        group="",
+    )
+    preset: str | None = option(None, "", group="encoding and network")
+    network: str = option(
+        "mlp", "default: mlp", choices=lambda: list(NETWORKS), group="encoding and network"
+    )
+    hidden_dim: int | None = option(
+        None, "width of the network", read=whole(1), group="encoding and network"
+    )
+    layers: int | None = option(None, "hidden layers", read=whole(0), group="encoding and network")
+    steps: int | None = option(
+        None, "budget in steps (default: by preset, 1000 to 2000)", read=whole(1)
+    )
+    seconds: float | None = option(None, "budget in seconds", read=positive)
+    target_psnr: float | None = option(None, "stop at this PSNR in dB", read=positive)
+    batch_size: int | None = option(None, "samples a step (4096, or all)", read=whole(1))
+    learning_rate: float | None = option(None, "largest learning rate (0.004)", read=positive)
+    optimizer: str | None = option(
+        None, "default: muon, or what the network asks for", choices=lambda: ["muon", "adam"]
+    )
+    ema: float | None = option(
+        None,
+        "end with an exponential moving average of the parameters, of this decay (0.99, say)",
+        read=positive,
+        metavar="DECAY",
+    )
+    seed: int = option(0, "default: 0", read=whole(0))
+    device: str = option("auto", "cpu, cuda, cuda:1, mps (default: the fastest there is)")
+    precision: str = option(
+        "auto",
+        "default: bf16 where it is fast, else float32",
+        choices=lambda: ["auto", "float32", "bf16"],
+    )
+    compile: bool = option(
+        False, "compile the step first, half a minute: for long fits on a GPU", read=None
+    )
 
     def fit_config(self, default_steps: int, **settings: Any) -> FitConfig:
         """Return the settings of the fit.
 
         Args:
             default_steps: the budget where neither steps nor seconds are set.
-            settings: what the task adds, such as the peak of the PSNR.
+            settings: what the kind adds, such as the peak of the PSNR.
         """
+        from ..training import FitConfig
+
         steps = self.steps
         if steps is None and self.seconds is None:
             steps = default_steps
@@ -123,3 +232,46 @@ class FitOptions:
             compile=self.compile,
             **settings,
         )
+
+
+@dataclass(frozen=True)
+class EncodingOptions(FitOptions):
+    """The options of a fit of a `Field`, whose encoding can be chosen."""
+
+    encoding: str | None = option(
+        None, "", choices=lambda: list(ENCODINGS), group="encoding and network"
+    )
+    k: int | str | None = option(
+        None,
+        "number of frequencies of the encoding (pictures: 64 harmonics, 256 gaussian)",
+        read=whole(1),
+        group="encoding and network",
+    )
+    C: float | None = option(
+        None,
+        "constant of the geometric frequencies (10000)",
+        read=positive,
+        group="encoding and network",
+    )
+    sigma: float | None = option(
+        None,
+        "spread of the Gaussian frequencies, in cycles per domain, or per --period (pictures: 30, "
+        "tables: 8)",
+        read=positive,
+        group="encoding and network",
+    )
+    settings: tuple[str, ...] = option(
+        (),
+        "any setting of the encoding or the network (coordnet info encodings, … networks); again "
+        "for several; network.NAME where both have it",
+        read=setting,
+        flag="--set",
+        metavar="NAME=VALUE",
+        several=True,
+        group="encoding and network",
+    )
+
+
+@dataclass(frozen=True)
+class RenderOptions(Options):
+    """What every kind takes when a run is rendered or exported: nothing."""

@@ -1,111 +1,106 @@
-"""The base of every task."""
+"""The base of every kind of signal: one input file, from reading it to what is made of its fit."""
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
-from ..encodings import ENCODINGS, Encoding
-from ..encodings.defaults import constructors_with
+from torch import nn
+
+from ..encodings import Encoding
 from ..errors import refuse
 from ..field import Field
-from ..networks import NETWORKS
 from ..training import Checkpoint, FitConfig, FitResult, Samples, fit
-from .options import FitOptions
+from .listener import Listener
+from .onnx import write_onnx
+from .options import EncodingOptions, FitOptions, RenderOptions
+from .parts import build_encoding, build_network
 from .recipe import Recipe
-from .sentences import describe_training
 
-__all__ = [
-    "Progress",
-    "SampledTask",
-    "Say",
-    "Task",
-    "build_ladder",
-    "refuse_unused",
-    "require_period",
-]
+__all__ = ["About", "FieldTask", "Task"]
 
-Say = Callable[[str], object]
-Progress = Callable[[str, int, "int | None"], object]
-"""Called with what is under way ("read", "render"), how much of it was done since the last call,
-and how much it is in all, None where that is not known yet."""
+# what a run keeps of its input: plain JSON values, checked where they are used
+About = dict[str, Any]
+
+ModelT = TypeVar("ModelT", bound=nn.Module)
+OptionsT = TypeVar("OptionsT", bound=FitOptions)
 
 
-class Task(ABC):
+class Task(ABC, Generic[ModelT, OptionsT]):
     """One input file with everything that its kind needs.
 
-    A subclass reads the file in its constructor, ``Subclass(path, options, progress)``.
+    A subclass reads the file in its constructor, ``Subclass(path, options, listener)``.
 
     Attributes:
-        kind: its name in KINDS.
-        suffixes: endings of the files it reads.
         in_dim: coordinates of the field that is fitted; None where it is no `Field`.
         measured: what is to be said of metrics beside PSNR and RMSE.
-        notes: sentences about the input for the console.
+        exports: endings of the files that a run can be exported to.
+        notes: sentences about the input.
         warnings: such sentences where something is likely to be wrong.
-        progress: told how reading and rendering go on, or None.
+        listener: told how reading and rendering go on.
+        solved: whether the fit is a closed form, which takes no steps.
     """
 
-    kind: ClassVar[str]
-    suffixes: ClassVar[tuple[str, ...]]
     in_dim: ClassVar[int | None] = None
     measured: ClassVar[str] = "PSNR and RMSE weigh all samples alike"
+    exports: ClassVar[tuple[str, ...]] = ()
 
     path: Path
     notes: list[str]
     warnings: list[str]
-    progress: Progress | None
+    listener: Listener
+    solved: bool = False
 
     @abstractmethod
-    def __init__(
-        self, path: Path, options: FitOptions, progress: Progress | None = None
-    ) -> None: ...
-
-    def advance(self, what: str, done: int, total: int | None = None) -> None:
-        """Tell `progress`, if there is one."""
-        if self.progress is not None:
-            self.progress(what, done, total)
+    def __init__(self, path: Path, options: OptionsT, listener: Listener) -> None: ...
 
     @classmethod
     def reads(cls, path: Path) -> bool:
-        """Whether a path is of this kind, by its name."""
-        return path.is_file() and path.suffix.lower() in cls.suffixes
+        """Whether a folder, or a file in it, is of this kind; asked where the kind has folders."""
+        return False
 
     @classmethod
     def for_run(
-        cls,
-        path: Path,
-        settings: dict[str, Any],
-        options: FitOptions,
-        progress: Progress | None = None,
-    ) -> Task:
+        cls, path: Path, about: About, options: OptionsT, listener: Listener
+    ) -> Task[ModelT, OptionsT]:
         """Read a file as the one that a run was fitted to.
 
         Args:
             path: the file.
-            settings: what `describe` returned for the fitted one.
+            about: what `describe` returned for the fitted one.
             options: what the user set.
-            progress: told how reading and rendering go on.
+            listener: told how reading and rendering go on.
         """
-        return cls(path, options, progress)
+        return cls(path, options, listener)
 
     @abstractmethod
-    def recipe(self, options: FitOptions) -> Recipe:
+    def recipe(self, options: OptionsT) -> Recipe:
         """Return the encoding, network and settings that the options ask for, or the default."""
 
-    def config(self, options: FitOptions, recipe: Recipe) -> FitConfig:
+    def config(self, options: OptionsT, recipe: Recipe) -> FitConfig:
         """Return the settings of the fit."""
         return options.fit_config(recipe.steps, **recipe.config)
 
-    def training(self, config: FitConfig) -> str:
-        """Return how the model is fitted, in words."""
-        return describe_training(config)
+    @abstractmethod
+    def model(self, options: OptionsT, recipe: Recipe) -> ModelT:
+        """Build the model that is fitted."""
 
     @abstractmethod
-    def describe(self) -> dict[str, Any]:
+    def fit(
+        self,
+        model: ModelT,
+        config: FitConfig,
+        stop: Callable[[], bool] | None = None,
+        *,
+        checkpoint: Checkpoint | None = None,
+        say: Callable[[str], object] | None = None,
+    ) -> FitResult:
+        """Fit the model, in place; the rest is as `coordnet.fit` takes it."""
+
+    @abstractmethod
+    def describe(self) -> About:
         """Return what rendering and evaluating need to know of the input, as JSON values."""
 
     @abstractmethod
@@ -113,7 +108,7 @@ class Task(ABC):
         """Return the input in a few words."""
 
     @abstractmethod
-    def write_outputs(self, folder: Path, field: Any) -> dict[str, float]:
+    def write_outputs(self, folder: Path, model: ModelT) -> dict[str, float]:
         """Write the reconstruction and the comparison; return the metrics they gave, if any.
 
         ``psnr`` and ``rmse`` take the place of those of the fit; others, which weigh the samples,
@@ -121,127 +116,87 @@ class Task(ABC):
         """
 
     @abstractmethod
-    def field(self, options: FitOptions, recipe: Recipe) -> Any:
-        """Build the model that is fitted."""
+    def evaluate(self, model: ModelT, about: About) -> dict[str, Any]:
+        """Return the metrics of a run's model at this input."""
 
+    @classmethod
     @abstractmethod
-    def fit(
-        self,
-        field: Any,
-        config: FitConfig,
-        stop: Callable[[], bool] | None = None,
-        *,
-        checkpoint: Checkpoint | None = None,
-        say: Say | None = None,
-    ) -> FitResult:
-        """Fit the model, in place; the rest is as `coordnet.fit` takes it."""
+    def render(
+        cls, model: ModelT, about: About, output: Path, options: RenderOptions, listener: Listener
+    ) -> None:
+        """Render a run's model to a file.
+
+        Args:
+            model: the fitted model.
+            about: what `describe` returned.
+            output: the file, which may be replaced.
+            options: of the kind's own class of `RenderOptions`.
+            listener: told how it goes on.
+
+        Raises:
+            InputError: an output or options that do not go together.
+            RuntimeError: the output could not be written.
+        """
+
+    @classmethod
+    def export(
+        cls, model: ModelT, about: About, output: Path, options: RenderOptions, listener: Listener
+    ) -> None:
+        """Export a run's model to a file with one of the endings in `exports`; as `render`."""
+        raise NotImplementedError
 
 
-class SampledTask(Task):
-    """A task whose input is samples: coordinates and values, which a field is fitted to."""
+class FieldTask(Task[Field, OptionsT]):
+    """A task whose input is samples: coordinates and values, which a `Field` is fitted to."""
+
+    exports: ClassVar[tuple[str, ...]] = (".onnx",)
+    # of the coordinates, in a model that is exported
+    float64: ClassVar[bool] = False
 
     @abstractmethod
     def samples(self) -> Samples:
         """Return coordinates and values."""
 
-    def encoding(self, options: FitOptions, recipe: Recipe) -> Encoding:
+    def encoding(self, options: OptionsT, recipe: Recipe) -> Encoding:
         """Build the encoding of the recipe."""
-        return build_ladder(recipe.encoding, 2, options, recipe.settings)
+        assert isinstance(options, EncodingOptions)
+        assert self.in_dim is not None
+        return build_encoding(
+            recipe.encoding, self.in_dim, options, recipe.settings, options.network
+        )
 
-    def field(self, options: FitOptions, recipe: Recipe) -> Field:
+    def model(self, options: OptionsT, recipe: Recipe) -> Field:
         """Build the field, with the domain and the values' scale stated."""
+        assert isinstance(options, EncodingOptions)
         encoding = self.encoding(options, recipe)
         samples = self.samples()
-        network = NETWORKS[options.network](
-            encoding.out_dim,
-            samples.out_dim,
-            hidden_dim=recipe.hidden_dim if options.hidden_dim is None else options.hidden_dim,
-            num_hidden_layers=recipe.layers if options.layers is None else options.layers,
-            seed=options.seed,
-        )
+        network = build_network(encoding.out_dim, samples.out_dim, options, recipe)
         field = Field(encoding, network)
         samples.prepare(field)
         return field
 
     def fit(
         self,
-        field: Field,
+        model: Field,
         config: FitConfig,
         stop: Callable[[], bool] | None = None,
         *,
         checkpoint: Checkpoint | None = None,
-        say: Say | None = None,
+        say: Callable[[str], object] | None = None,
     ) -> FitResult:
         """Fit the field to the samples."""
         samples = self.samples()
-        return fit(field, samples, config=config, stop=stop, checkpoint=checkpoint, say=say)
+        return fit(model, samples, config=config, stop=stop, checkpoint=checkpoint, say=say)
 
-
-def build_ladder(name: str, in_dim: int, options: FitOptions, defaults: dict[str, Any]) -> Encoding:
-    """Build an encoding of ENCODINGS by name.
-
-    Args:
-        name: its name.
-        in_dim: number of coordinates.
-        options: what the user set: k, C, sigma and the seed go to encodings that have them.
-        defaults: the task's settings for this encoding; only those it takes.
-
-    Raises:
-        InputError: an option that this encoding has no use for.
-    """
-    settings = dict(defaults)
-    for option in ("k", "C", "sigma"):
-        value = getattr(options, option)
-        if value is not None:
-            able = constructors_with(option)
-            if name not in able:
-                refuse(
-                    f"--{option} belongs to --encoding {' or '.join(able)}",
-                    f"--{option} {value} with {name}",
-                    "Leave it away, or choose another encoding.",
-                )
-            settings[option] = value
-    if name in constructors_with("seed"):
-        settings["seed"] = options.seed
-    return ENCODINGS[name](in_dim, **settings)
-
-
-def require_period(
-    encoding: Encoding, periods: Sequence[float | None], flag: str, name: str
-) -> None:
-    """Raise `InputError` unless an encoding repeats as a signal does.
-
-    Args:
-        encoding: the encoding.
-        periods: for each axis the period of the signal, None where it has none.
-        flag: the option that asks for the period.
-        name: the encoding's name in ENCODINGS.
-    """
-    for wanted, period in zip(periods, encoding.periods, strict=True):
-        if wanted is not None and not (period and math.isclose(period, wanted)):
-            # a grid that wraps around does so after one unit
-            able = constructors_with("period", *(["periodic"] if wanted == 1.0 else []))
+    @classmethod
+    def export(
+        cls, model: Field, about: About, output: Path, options: RenderOptions, listener: Listener
+    ) -> None:
+        """Write the field as an ONNX model, from coordinates to values."""
+        if given := options.given():
             refuse(
-                f"{flag} needs an encoding that repeats",
-                f"--encoding {name}",
-                f"Choose --encoding {' or '.join(able)}, or leave {flag} away.",
+                f"--{next(iter(given))} belongs to meshes",
+                f"an {output.suffix} file",
+                "Leave it out.",
             )
-
-
-def refuse_unused(options: FitOptions, kind: str, *names: str) -> None:
-    """Raise `InputError` where an option is set that means nothing for this kind of input."""
-    given = options.given()
-    for name in names:
-        if name in given:
-            flag = {"periods": "period"}.get(name, name)
-            refuse(
-                f"--{flag} means nothing for {kind}",
-                f"--{flag} {_as_typed(given[name])}".strip(),
-                "Leave it away; coordnet fit --help says what belongs to what.",
-            )
-
-
-def _as_typed(value: Any) -> str:
-    if value is True:
-        return ""
-    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        listener.wrote(output, write_onnx(model, output, float64=cls.float64))

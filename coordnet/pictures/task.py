@@ -13,37 +13,33 @@ from ..errors import InputError, integer_at_least, refuse
 from ..field import Field
 from ..files import writing
 from ..image_files.reading import Image, check_output, is_lossy, read_image, write_image
-from ..kinds.options import FitOptions
+from ..kinds.listener import Listener
+from ..kinds.options import RenderOptions
+from ..kinds.parts import require_period
 from ..kinds.recipe import Recipe
-from ..kinds.sentences import plural, readable
-from ..kinds.task import Progress, SampledTask, Say, refuse_unused, require_period
+from ..kinds.task import About, FieldTask
 from ..rendering.grids import render_image
+from ..text import plural, readable
 from ..training import FitConfig
 from .figures import save_comparison
+from .options import PictureOptions, PictureRender
 from .presets import recipe
 from .rendering import measure, quantize
 from .samples import PixelSamples
 
-__all__ = ["ImageTask"]
+__all__ = ["PictureTask"]
 
 
-class ImageTask(SampledTask):
+class PictureTask(FieldTask[PictureOptions]):
     """A picture: coordinates (x, y) of pixel centers in the unit square, values in [0, 1]."""
 
-    kind: ClassVar[str] = "image"
     in_dim: ClassVar[int | None] = 2
-    suffixes: ClassVar[tuple[str, ...]] = (
-        *(".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".webp", ".bmp"),
-        *(".ppm", ".pgm", ".pbm", ".pnm", ".tga", ".qoi"),
-    )
 
-    def __init__(self, path: Path, options: FitOptions, progress: Progress | None = None) -> None:
-        of_tables = ("periods", "trend", "x", "y", "unit", "weights", "error")
-        refuse_unused(options, "a picture", *of_tables, "downscale", "background", "space")
-        if options.network == "linear" or options.k == "auto":
-            got = "--network linear" if options.network == "linear" else "--k auto"
-            refuse("a picture has no closed form, nor blocks of time", got, "Leave it away.")
-        self.path, self.progress = path, progress
+    def __init__(self, path: Path, options: PictureOptions, listener: Listener) -> None:
+        if options.tile and options.wrap is not None:
+            got = "--tile and --wrap"
+            refuse("a picture repeats in both directions or in one", got, "Pass one of them.")
+        self.path, self.listener = path, listener
         self.options = options
         self.image: Image = read_image(path, page=options.page)
         self.notes = list(self.image.notes)
@@ -64,14 +60,11 @@ class ImageTask(SampledTask):
         """Return the pixels, which stay in the file's own dtype."""
         return self._pixels
 
-    def recipe(self, options: FitOptions) -> Recipe:
+    def recipe(self, options: PictureOptions) -> Recipe:
         """Return the recipe: the grid, unless the options name an encoding or a preset.
 
         A size or a spread of frequencies without a name means Gaussian features.
         """
-        if options.tile and options.wrap is not None:
-            got = "--tile and --wrap"
-            refuse("a picture repeats in both directions or in one", got, "Pass one of them.")
         image = self.image
         size = (image.height, image.width, image.channels)
         encoding = options.encoding
@@ -80,7 +73,7 @@ class ImageTask(SampledTask):
             encoding = "gaussian"
         return recipe(options.preset, encoding, size, _repeats(options), options.seconds)
 
-    def encoding(self, options: FitOptions, recipe: Recipe) -> Encoding:
+    def encoding(self, options: PictureOptions, recipe: Recipe) -> Encoding:
         """Build the encoding of the recipe; it must repeat where the picture is to."""
         encoding = super().encoding(options, recipe)
         periods = [1.0 if repeats else None for repeats in _repeats(options)]
@@ -88,12 +81,12 @@ class ImageTask(SampledTask):
         require_period(encoding, periods, flag, recipe.encoding)
         return encoding
 
-    def config(self, options: FitOptions, recipe: Recipe) -> FitConfig:
+    def config(self, options: PictureOptions, recipe: Recipe) -> FitConfig:
         """Return the settings; the errors are measured while the reconstruction is rendered."""
         fixed = {"peak": 1.0, "clamp": True, "evaluate": False}
         return options.fit_config(recipe.steps, **recipe.config, **fixed)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> About:
         """Return the picture's size, channels and depth."""
         image = self.image
         return {
@@ -111,12 +104,12 @@ class ImageTask(SampledTask):
         number = plural(image.width * image.height, "pixel")
         return f"{image.width} x {image.height} {kind} ({number})"
 
-    def write_outputs(self, folder: Path, field: Field) -> dict[str, float]:
+    def write_outputs(self, folder: Path, model: Field) -> dict[str, float]:
         """Write reconstruction.png and comparison.png; return PSNR and RMSE of the model."""
         image = self.image
         size = (image.height, image.width, image.channels)
         pixels = np.empty(size, _dtype(image.bit_depth))
-        errors = self._measure(field, pixels)
+        errors = self._measure(model, pixels)
         write_image(folder / "reconstruction.png", pixels)
         target, peak = image.pixels, image.peak
         if peak != np.iinfo(pixels.dtype).max:
@@ -131,55 +124,44 @@ class ImageTask(SampledTask):
         )
         return errors
 
-    def _measure(self, field: Field, out: np.ndarray | None = None) -> dict[str, float]:
+    def _measure(self, model: Field, out: np.ndarray | None = None) -> dict[str, float]:
         samples = self.samples()
         return measure(
-            field,
+            model,
             samples,
             out=out,
-            progress=lambda number: self.advance("render", number, len(samples)),
+            progress=lambda done: self.listener.progress("render", done, len(samples)),
         )
 
-    @staticmethod
+    @classmethod
     def render(
-        field: Field, settings: dict[str, Any], output: Path, options: dict[str, Any], say: Say
+        cls, model: Field, about: About, output: Path, options: RenderOptions, listener: Listener
     ) -> None:
-        """Render the picture at any size into a file.
-
-        Args:
-            field: the fitted field.
-            settings: what `describe` returned.
-            output: the picture's file; its ending chooses the format.
-            options: ``size`` as (width, height) or None, and ``progress``, which is called with the
-                numbers of pixels done since the last call and in all.
-            say: takes sentences for the console.
-        """
-        fitted, channels, depth = _checked(field, settings)
-        size = options["size"] or fitted
-        if isinstance(size, int):
-            rule = "the size of a picture is WIDTHxHEIGHT"
-            refuse(rule, f"--size {size}", f"Pass --size {size}x{size}, say.")
-        width, height = size
+        """Render the picture at any size into a file, whose ending chooses the format."""
+        assert isinstance(options, PictureRender)
+        fitted, channels, depth = _checked(model, about)
+        width, height = options.size or fitted
         dtype = _dtype(_bits_for(output, channels, depth, height, width))
-        report = options.get("progress")
         pixels = render_image(
-            field,
+            model,
             height,
             width,
-            device=next(field.parameters()).device,
+            device=next(model.parameters()).device,
             convert=lambda values: quantize(values, dtype),
-            progress=None if report is None else lambda done: report(done, width * height),
+            progress=lambda done: listener.progress("render", done, width * height),
         )
         with writing(output):
             write_image(output, pixels)
-        say(f"wrote {readable(output)}: {width} x {height}, {8 * dtype.itemsize} bits")
+        listener.wrote(output, f"{width} x {height}, {8 * dtype.itemsize} bits")
         if is_lossy(output):
-            say("JPEG changes the values: PSNRs are those of the model, not of this file.")
+            listener.notice(
+                "JPEG changes the values: PSNRs are those of the model, not of this file."
+            )
 
-    def evaluate(self, field: Field, settings: dict[str, Any]) -> dict[str, Any]:
+    def evaluate(self, model: Field, about: About) -> dict[str, Any]:
         """Return the metrics of the field at this picture's pixel centers."""
         image = self.image
-        (width, height), channels, _ = _checked(field, settings)
+        (width, height), channels, _ = _checked(model, about)
         if image.channels != channels:
             refuse(
                 f"the picture must have {channels} channels, as the run has",
@@ -187,7 +169,7 @@ class ImageTask(SampledTask):
                 "Pass a picture of the same kind.",
             )
         metrics: dict[str, Any] = {
-            **self._measure(field),
+            **self._measure(model),
             "peak": 1.0,
             "samples": image.height * image.width,
         }
@@ -196,17 +178,17 @@ class ImageTask(SampledTask):
         return metrics
 
 
-def _repeats(options: FitOptions) -> tuple[bool, bool]:
+def _repeats(options: PictureOptions) -> tuple[bool, bool]:
     """Whether the picture is to repeat along x and along y."""
     return options.tile or options.wrap == "x", options.tile or options.wrap == "y"
 
 
-def _checked(field: Field, settings: dict[str, Any]) -> tuple[tuple[int, int], int, int]:
+def _checked(field: Field, about: About) -> tuple[tuple[int, int], int, int]:
     """Return (width, height), channels and depth, of a model that may be hostile."""
     remedy = "Fit the picture again."
     try:
         width, height, channels, depth = (
-            integer_at_least(1, name, settings.get(name), remedy)
+            integer_at_least(1, name, about.get(name), remedy)
             for name in ("width", "height", "channels", "bit_depth")
         )
     except InputError as error:

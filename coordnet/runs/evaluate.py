@@ -1,28 +1,26 @@
-"""The error of a run against a file."""
+"""The error of a run at the samples of a file."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..kinds import Listener
 from ..training import choose_device
-from ..kinds.options import FitOptions
-from .render import task_of_run
-from .folder import open_model
-from ..kinds.task import Progress
+from .run import Run
 
 __all__ = ["evaluate_run"]
 
 
 def evaluate_run(
     run: str | os.PathLike[str],
-    path: Path,
+    path: str | os.PathLike[str],
+    options: Mapping[str, object] | None = None,
     *,
     device: str = "auto",
-    page: int | None = None,
-    unit: str | None = None,
-    progress: Progress | None = None,
+    listener: Listener | None = None,
 ) -> dict[str, Any]:
     """Return PSNR, RMSE, peak and number of samples of a run at the samples of a file.
 
@@ -31,17 +29,17 @@ def evaluate_run(
     Args:
         run: the run folder, or its model file.
         path: a file of the kind that the run was fitted to.
+        options: how it is read: the ``page`` of a picture file with several, the ``unit`` of a
+            table's positions that are numbers, where it is not the run's.
         device: "auto" or a torch device.
-        page: the page of a picture file with several.
-        unit: the unit of a table's positions that are numbers, where it is not the run's.
-        progress: told how reading and rendering go on; see `Progress`.
+        listener: told how reading and rendering go on.
 
     Raises:
         InputError: no such run, or a file that does not fit it.
     """
     chosen = str(choose_device(device))
-    field, settings = open_model(run, chosen)
-    kind: Any = task_of_run(field, settings)
-    about = settings["input"]
-    task = kind.for_run(path, about, FitOptions(page=page, unit=unit), progress)
-    return {**task.evaluate(field, about), "device": chosen, "notes": task.notes}
+    opened = Run.open(run, chosen)
+    kind, task = opened.kind, opened.task
+    given = kind.options.read(options or {}, f"a run of {kind.noun}")
+    read = task.for_run(Path(path), opened.about, given, listener or Listener())
+    return {**read.evaluate(opened.model, opened.about), "device": chosen, "notes": read.notes}

@@ -4,39 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
 from torch import nn
 
-from ..errors import InputError, refuse
+from ..errors import refuse
 from ..files import leftovers, writing
-from ..saving import load, load_settings, save
-from ..training.checkpoint_file import read_checkpoint
-from .folder_lock import LOCK, FolderLock
-from .kept import model_of_checkpoint
+from ..kinds import KINDS
+from ..saving import save
+from .run import CHECKPOINT, MODEL, checkpoint_of
 
-__all__ = ["RunFolder", "checkpoint_of", "open_model", "unfinished"]
+__all__ = ["RunFolder", "outputs"]
 
-_MODEL = "model.safetensors"
-_CHECKPOINT = "checkpoint.safetensors"
-# what a run may leave besides its model
-_OUTPUTS = (
-    "report.json",
-    "reconstruction.*",
-    "comparison.png",
-    "curve.png",
-    "harmonics.csv",
-    "folded.png",
-    "periodogram.png",
-    "k.png",
-    "views.json",
-    "views/*.png",
-)
+LOCK = ".coordnet.lock"
 
 
 class RunFolder:
@@ -62,7 +47,7 @@ class RunFolder:
     def __init__(self, path: Path, overwrite: bool = False, resume: bool = False) -> None:
         self.path = path
         self._made: list[Path] = []
-        self._lock: FolderLock | None = None
+        self._lock: FileLock | None = None
         try:
             self._open(resume)
             taken = self._clean()
@@ -73,7 +58,7 @@ class RunFolder:
         except BaseException:
             self._discard()
             raise
-        self.replaces = bool(set(taken) - {_CHECKPOINT}) if resume else bool(taken)
+        self.replaces = bool(set(taken) - {CHECKPOINT}) if resume else bool(taken)
         # of an earlier fit, which a new one must not leave beside its own model
         self._stale = None if resume else _identity(self.checkpoint)
 
@@ -90,7 +75,7 @@ class RunFolder:
             with tempfile.TemporaryFile(dir=path):
                 pass
             if not set(self._names()) - {LOCK} or self._holds_run():
-                self._lock = FolderLock(path)
+                self._lock = _locked(path)
         except OSError as error:
             refuse(rule, f"{str(path)!r}: {error.strerror}", "Pass another --out.")
 
@@ -134,6 +119,8 @@ class RunFolder:
     def _discard(self, folders: bool = True) -> None:
         """Let go of the folder; remove the folders that were made, as far as they are empty."""
         if self._lock is not None:
+            with contextlib.suppress(OSError):  # while nobody else can hold it
+                (self.path / LOCK).unlink()
             self._lock.release()
         with contextlib.suppress(OSError):
             for each in self._made if folders else ():
@@ -146,12 +133,12 @@ class RunFolder:
     @property
     def model(self) -> Path:
         """The saved model."""
-        return self.file(_MODEL)
+        return self.file(MODEL)
 
     @property
     def checkpoint(self) -> Path:
         """The state of a fit that has not ended."""
-        return self.file(_CHECKPOINT)
+        return self.file(CHECKPOINT)
 
     def require_space(self, size: int) -> None:
         """Refuse a disk that has no room for a model of ``size`` bytes, where it can tell."""
@@ -171,7 +158,7 @@ class RunFolder:
         with writing(self.model):
             self.path.mkdir(parents=True, exist_ok=True)
             save(model, self.model, settings)
-            for pattern in _OUTPUTS if self.replaces else ():
+            for pattern in outputs() if self.replaces else ():
                 for path in self.path.glob(pattern):
                     path.unlink()
             if self._stale is not None and not self.can_resume:
@@ -188,9 +175,35 @@ class RunFolder:
             self.checkpoint.unlink()
 
 
+def outputs() -> tuple[str, ...]:
+    """Return patterns of the files that a run may leave besides its model, whatever its kind."""
+    own = (pattern for kind in KINDS.values() for pattern in kind.outputs)
+    return ("report.json", "curve.png", *dict.fromkeys(own))
+
+
+def _locked(folder: Path) -> FileLock | None:
+    """Return the lock on a folder for this process alone; None where the file system has none.
+
+    The system lets go of it when the process ends, even by SIGKILL; the empty file that is then
+    left behind locks nothing.
+    """
+    path = folder / LOCK
+    if path.is_symlink():
+        refuse("the lock of a run folder must be a file of its own", f"{str(path)!r}, a link", "")
+    lock = FileLock(path)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        got = f"{str(folder)!r}, which another process is fitting in"
+        refuse("a run folder is for one fit at a time", got, "Pass another --out, or wait.")
+    except NotImplementedError:
+        return None
+    return lock
+
+
 def _is_own(name: str) -> bool:
     """Whether a run writes a file of this name."""
-    files = (_MODEL, _CHECKPOINT, *_OUTPUTS)
+    files = (MODEL, CHECKPOINT, *outputs())
     return any(fnmatch.fnmatchcase(name, each.partition("/")[0]) for each in files)
 
 
@@ -201,61 +214,3 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_ino, found.st_mtime_ns
-
-
-def checkpoint_of(run: Path) -> Path:
-    """Return the checkpoint in a run folder.
-
-    Raises:
-        InputError: there is none.
-    """
-    path = run / _CHECKPOINT
-    if not path.is_file():
-        finished = (run / _MODEL).is_file()
-        got = f"{str(run)!r}, " + ("a finished run" if finished else "without one")
-        remedy = "Fit the input again, with more --steps, say."
-        refuse("--resume needs a run folder with a checkpoint", got, remedy)
-    return path
-
-
-def open_model(run: str | os.PathLike[str], device: str) -> tuple[Any, dict[str, Any]]:
-    """Return the model of a run (its folder, or the model file) and its settings.
-
-    A run that was cut off before it saved its model has the one in its checkpoint.
-
-    Raises:
-        InputError: no such run, or a model file that is damaged.
-    """
-    path = Path(run)
-    if path.is_dir():
-        path, checkpoint = path / _MODEL, path / _CHECKPOINT
-        if not path.is_file() and checkpoint.is_file():
-            model, settings = model_of_checkpoint(checkpoint)
-            return model.to(device), settings
-        if not path.is_file():
-            refuse(
-                f"a run folder must hold {_MODEL}",
-                f"{str(run)!r} without it",
-                "Pass the folder that coordnet fit wrote.",
-            )
-    elif not path.exists():
-        refuse(
-            "a run must be a folder that coordnet fit wrote, or the model in it",
-            f"{str(run)!r}, which does not exist",
-            "Check the path.",
-        )
-    return load(path, device), load_settings(path)
-
-
-def unfinished(run: str | os.PathLike[str]) -> str | None:
-    """Return a sentence about the checkpoint in a run folder, None where there is none.
-
-    Raises:
-        InputError: a checkpoint that is damaged.
-    """
-    path = Path(run) / _CHECKPOINT
-    if not path.is_file():
-        return None
-    with read_checkpoint(path) as file:
-        step, seconds = file.whole("step"), file.number("seconds")
-    return f"unfinished, at step {step:,} after {seconds:.1f} s: --resume goes on from there"

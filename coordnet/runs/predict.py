@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -15,16 +15,15 @@ from ..series.reading.delimited import mend_name, quoted
 from ..series.reading.header import find_column
 from ..series.reading.positions import PositionReader, positions_on
 from ..errors import refuse
-from ..files import atomic
+from ..field import Field
+from ..files import atomic, writing
 from ..series.functions import derivative as slopes
 from ..training import choose_device
-from .render import check_output, task_of_run
-from .folder import open_model, writing
-from ..kinds.sentences import plural, readable
-from ..series.task import TableTask
+from .render import check_output
+from .run import Run
+from ..text import plural, readable
 from ..series.outputs import values_at
 from ..series.settings import TableSettings
-from ..kinds.task import Say
 
 __all__ = ["predict_run"]
 
@@ -39,7 +38,7 @@ def predict_run(
     derivative: bool = False,
     device: str = "auto",
     overwrite: bool = False,
-    say: Say = print,
+    say: Callable[[str], object] | None = None,
 ) -> np.ndarray:
     """Predict the values of a fitted table at given times, in their order, repeated ones too.
 
@@ -81,11 +80,13 @@ def predict_run(
     chosen = str(choose_device(device))
     if isinstance(output, Path):
         check_output(output, overwrite)
-    field, found = open_model(run, chosen)
-    if task_of_run(field, found) is not TableTask:
-        got, remedy = f"one of kind {found['task']}", "coordnet render writes what others hold."
+    say = say or _nobody
+    opened = Run.open(run, chosen)
+    if opened.kind.name != "table":
+        got, remedy = f"a run of {opened.kind.noun}", "coordnet render writes what others hold."
         refuse("predictions are made by the run of a table", got, remedy)
-    about = TableSettings.from_dict(found["input"])
+    field, about = opened.model, TableSettings.from_dict(opened.about)
+    assert isinstance(field, Field)
     if field.out_dim != len(about.y_names):
         got = f"{field.out_dim} values"
         refuse(f"the run must give {len(about.y_names)} values", got, "Fit again.")
@@ -127,8 +128,12 @@ def predict_run(
     return values
 
 
+def _nobody(text: str) -> None:
+    pass
+
+
 def _read_times(
-    path: Path, about: TableSettings, x: str | None, unit: str | None, say: Say
+    path: Path, about: TableSettings, x: str | None, unit: str | None, say: Callable[[str], object]
 ) -> tuple[TextTable, np.ndarray, np.ndarray, str]:
     """Return the file, its times on the run's axis, which rows have none, and the decimal sign."""
     text = TextTable(path, single=True)
@@ -158,7 +163,7 @@ def _read_times(
     return text, at, np.concatenate(missing), "," if numbers.decimal_commas else "."
 
 
-def _say_beyond(at: np.ndarray, about: TableSettings, say: Say) -> None:
+def _say_beyond(at: np.ndarray, about: TableSettings, say: Callable[[str], object]) -> None:
     """Say how many times lie beyond the data, where the fit does not go on by repeating."""
     beyond = int(((at < about.low) | (at > about.high)).sum())
     if beyond and not about.repeats:

@@ -17,6 +17,11 @@ from .cameras.paths import (
 from .cameras.poses import average_pose as average_pose, look_at as look_at
 from .cameras.ray_table import RayTable as RayTable
 from .figures import colored_depth as colored_depth, save_contact_sheet as save_contact_sheet
+from .options import (
+    SceneExport as SceneExport,
+    SceneOptions as SceneOptions,
+    SceneRender as SceneRender,
+)
 from .radiance.field import RadianceField as RadianceField
 from .radiance.hierarchical import (
     HierarchicalModel as HierarchicalModel,
@@ -47,10 +52,10 @@ from .rendering.spaces import (
     uncontract as uncontract,
 )
 from .rendering.volume import Rendering as Rendering, render_rays as render_rays
+from .task import SceneTask as SceneTask
 from .video import (
     VIDEO_ENDINGS as VIDEO_ENDINGS,
     check_video as check_video,
     is_video as is_video,
     write_video as write_video,
 )
-from .views import Views as Views

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,14 +12,16 @@ from ..errors import refuse
 from ..files import atomic, writing
 from ..image_files.reading import check_output, is_lossy, write_image
 from ..image_files.writing import PICTURE_ENDINGS
-from ..kinds.sentences import plural, readable
-from ..kinds.task import Say
+from ..kinds.listener import Listener
+from ..kinds.task import About
+from ..text import plural, readable
 from .cameras.cameras import Cameras
 from .figures import colored_depth
+from .options import SceneRender
 from .radiance.model import RadianceModel
 from .radiance.views import View, render_view
 from .video import check_video, is_video, write_video
-from .views import Views, choose_cameras
+from .views import choose_cameras
 
 __all__ = ["color_of", "depth_range", "render_path", "render_scene"]
 
@@ -33,30 +34,25 @@ _PROBES, _PROBE_SIDE = 8, 64
 
 def render_scene(
     model: RadianceModel,
-    settings: dict[str, Any],
+    about: About,
     output: Path,
-    options: dict[str, Any],
-    say: Say,
+    options: SceneRender,
+    listener: Listener,
 ) -> None:
-    """Render a scene's run to a file, as `render_run` asks for it.
+    """Render views of a fitted scene to a file or a folder.
 
     Args:
         model: the scene.
-        settings: what its task described.
+        about: what its task described.
         output: the file to write, or a folder.
-        options: ``size`` as (width, height) or None, ``views``, and ``progress``, called with the
-            numbers of pixels done since the last call and in all.
-        say: takes sentences for the console.
+        options: which views, and how.
+        listener: told how it goes on.
 
     Raises:
         InputError: options that do not go together, or an output that cannot hold the views.
         RuntimeError: the output could not be written.
     """
-    views: Views = options.get("views") or Views()
-    size = options.get("size")
-    if isinstance(size, int):
-        rule = "the size of a view is WIDTHxHEIGHT"
-        refuse(rule, f"--size {size}", f"Pass --size {size}x{size}, say.")
+    views = options
     video = is_video(output)
     if not video and output.suffix.lower() not in (*PICTURE_ENDINGS, ".npy"):
         known = f".mp4, .gif, {', '.join(PICTURE_ENDINGS)}, .npy for depths"
@@ -72,28 +68,27 @@ def render_scene(
         got = f"--depth and --background {views.background}"
         refuse("depths have no background", got, "Leave one of them away.")
     single = not video and output.suffix.lower() != ".npy"
-    cameras, words = choose_cameras(settings, views, size, single=single)
+    cameras, words = choose_cameras(about, views, views.size, single=single)
     render_path(
         model,
         cameras,
         output,
         depth=views.depth,
-        background=color_of(views.background, settings),
+        background=color_of(views.background, about),
         fps=30.0 if views.fps is None else views.fps,
-        say=say,
-        progress=options.get("progress"),
+        listener=listener,
         words=words,
     )
 
 
-def color_of(name: str | None, settings: dict[str, Any]) -> Color | None:
+def color_of(name: str | None, about: About) -> Color | None:
     """Return the color that an option names: the run's where it names none; None is no color.
 
     Raises:
         InputError: no such color.
     """
     if name is None:
-        red, green, blue = settings.get("background", _COLORS["white"])
+        red, green, blue = about.get("background", _COLORS["white"])
         return float(red), float(green), float(blue)
     if name == "none":
         return None
@@ -114,8 +109,7 @@ def render_path(
     depth: bool = False,
     background: Color | None = _COLORS["white"],
     fps: float = 30.0,
-    say: Say = print,
-    progress: Callable[[int, int], object] | None = None,
+    listener: Listener | None = None,
     words: str = "",
 ) -> None:
     """Render what cameras see to a file, by its ending, one view at a time.
@@ -136,26 +130,25 @@ def render_path(
         depth: depths in place of colors.
         background: what lies behind the scene; None for a transparent picture or folder.
         fps: frames a second of a video.
-        say: takes sentences for the console.
-        progress: called with the numbers of pixels done since the last call and in all.
-        words: what the cameras are, for the console.
+        listener: told how it goes on.
+        words: what the cameras are.
 
     Raises:
         InputError: an output that cannot hold the views.
         RuntimeError: the output could not be written.
     """
+    listener = listener or Listener()
     width, height = (int(side) for side in cameras.sizes[0])
     if not bool((cameras.sizes == cameras.sizes[:1]).all()):
         other = " x ".join(map(str, cameras.sizes.unique(dim=0)[0].tolist()))
         got = f"{width} x {height} and {other} pixels"
         refuse("the views of a video must be of one size", got, "Pass --size WIDTHxHEIGHT.")
     channels = 4 if background is None and not depth else 3
-    _check(output, len(cameras), (width, height), fps, channels, depth, say)
+    _check(output, len(cameras), (width, height), fps, channels, depth, listener)
     total = len(cameras) * width * height
 
     def report(done: int) -> None:
-        if progress is not None:
-            progress(done, total)
+        listener.progress("render", done, total)
 
     def seen() -> Iterator[View]:
         for i in range(len(cameras)):
@@ -165,7 +158,7 @@ def render_path(
     if output.suffix.lower() == ".npy":
         with writing(output):
             _write_depths(output, seen(), len(cameras), (height, width))
-        say(f"wrote {readable(output)}: {about}, distances along the rays as float32")
+        listener.wrote(output, f"{about}, distances along the rays as float32")
         return
     if depth:
         near, far = depth_range(model, cameras)
@@ -180,7 +173,7 @@ def render_path(
         else:
             write_image(output, next(pictures))
     rate = f" at {fps:g} a second" if is_video(output) and output.suffix else ""
-    say(f"wrote {readable(output)}: {about}{rate}" + (f"; {words}" if words else ""))
+    listener.wrote(output, f"{about}{rate}" + (f"; {words}" if words else ""))
 
 
 def depth_range(model: RadianceModel, cameras: Cameras) -> tuple[float, float]:
@@ -223,7 +216,7 @@ def _check(
     fps: float,
     channels: int,
     depth: bool,
-    say: Say,
+    listener: Listener,
 ) -> None:
     """Refuse an output that cannot hold the views, before they are rendered."""
     width, height = size
@@ -233,14 +226,14 @@ def _check(
         return
     if is_video(output):
         for note in check_video(output, width, height, fps=fps, channels=channels):
-            say(f"note: {note}")
+            listener.notice(note)
         return
     if number > 1:
         remedy = "Name an .mp4, a .gif or a folder."
         refuse("a picture holds one view", plural(number, "view"), remedy)
     check_output(output, channels, height=height, width=width)
     if is_lossy(output):
-        say("note: JPEG changes the values a little.")
+        listener.notice("JPEG changes the values a little.")
 
 
 def _write_depths(output: Path, views: Iterator[View], number: int, shape: tuple[int, int]) -> None:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..errors import refuse
-from ..kinds.sentences import plural, readable
+from ..text import plural, readable
 from .cameras.bounds import SceneBox, arrangement, focus_point
 from .cameras.cameras import Cameras
 from .reading.scene import Scene

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -14,23 +13,26 @@ import numpy as np
 import torch
 
 from ..errors import refuse
-from ..files import write_json
+from ..files import write_json, writing
 from ..image_files.reading import write_image
-from ..kinds.options import FitOptions
+from ..kinds.listener import Listener
+from ..kinds.options import RenderOptions
 from ..kinds.recipe import Recipe
-from ..kinds.sentences import plural, readable
-from ..kinds.task import Progress, Say, Task, refuse_unused
+from ..kinds.task import About, Task
 from ..metrics.psnr_snr import psnr, psnr_from_mse
 from ..metrics.ssim_index import ssim
+from ..text import plural, readable
 from ..training import Checkpoint, FitConfig, FitResult, choose_device, minimize
 from .cameras.bounds import near_far_from_poses
 from .cameras.ray_table import RayTable
 from .figures import colored_depth, save_contact_sheet
-from .options import PRESETS
+from .options import PRESETS, SceneExport, SceneOptions, SceneRender
 from .presets import build_fast, build_nerf
 from .radiance.hull import visual_hull
+from .radiance.mesh import extract_mesh, half_opaque
 from .radiance.model import RadianceModel
 from .radiance.objective import RadianceObjective
+from .radiance.ply import write_ply
 from .radiance.views import View, render_view
 from .reading.formats import is_scene, scene_splits
 from .reading.scene import Scene, read_scene
@@ -44,25 +46,20 @@ BACKGROUNDS = {"white": (1.0, 1.0, 1.0), "black": (0.0, 0.0, 0.0)}
 _HULL = 128
 
 
-class SceneTask(Task):
+class SceneTask(Task[RadianceModel, SceneOptions]):
     """A folder of posed pictures, or the file that names them, fitted as a radiance field."""
 
-    kind: ClassVar[str] = "scene"
-    suffixes: ClassVar[tuple[str, ...]] = (".json", "poses_bounds.npy")
+    exports: ClassVar[tuple[str, ...]] = (".ply",)
     measured: ClassVar[str] = "means over the views; psnr_of_mean is the PSNR of the mean error"
 
-    def __init__(self, path: Path, options: FitOptions, progress: Progress | None = None) -> None:
-        refuse_unused(
-            options, "a scene", "k", "C", "sigma", "encoding", "periods", "trend", "tile", "wrap",
-            "page", "x", "y", "unit", "weights", "error",
-        )  # fmt: skip
-        if options.network != "mlp":
-            got = f"--network {options.network}"
-            refuse("a scene's networks are MLPs", got, "Leave it away.")
-        self.path, self.progress = path, progress
+    def __init__(self, path: Path, options: SceneOptions, listener: Listener) -> None:
+        self.path, self.listener = path, listener
         self.downscale = options.downscale or 1
         self.background = BACKGROUNDS[options.background or "white"]
-        read = functools.partial(self.advance, "read")
+
+        def read(done: int, total: int | None = None) -> None:
+            listener.progress("read", done, total)
+
         self.train = read_scene(path, "train", downscale=self.downscale, progress=read)
         self.test = self._test_views(read)
         read(0, len(self.train) + (0 if self.test is None else len(self.test)))
@@ -76,16 +73,12 @@ class SceneTask(Task):
 
     @classmethod
     def for_run(
-        cls,
-        path: Path,
-        settings: dict[str, Any],
-        options: FitOptions,
-        progress: Progress | None = None,
+        cls, path: Path, about: About, options: SceneOptions, listener: Listener
     ) -> SceneTask:
         """Read a scene at the size that a run was fitted at."""
-        space = "box" if settings.get("bounded", True) else "unbounded"
-        as_fitted = replace(options, downscale=settings.get("downscale", 1), space=space)
-        return cls(path, as_fitted, progress)
+        space = "box" if about.get("bounded", True) else "unbounded"
+        as_fitted = replace(options, downscale=about.get("downscale", 1), space=space)
+        return cls(path, as_fitted, listener)
 
     @classmethod
     def reads(cls, path: Path) -> bool:
@@ -101,12 +94,9 @@ class SceneTask(Task):
             self.path, "test", downscale=self.downscale, skip_missing=True, progress=progress
         )
 
-    def recipe(self, options: FitOptions) -> Recipe:
+    def recipe(self, options: SceneOptions) -> Recipe:
         """Return the settings of a preset."""
         name = options.preset or "fast"
-        if name not in PRESETS:
-            known = " or ".join(PRESETS)
-            refuse(f"a scene takes --preset {known}", f"--preset {name}", "Choose one of them.")
         note = f"preset {name}: {PRESETS[name]}."
         if name == "nerf":
             config = {"optimizer": "adam", "learning_rate": 5e-4, "batch_size": 1024,
@@ -116,12 +106,12 @@ class SceneTask(Task):
         config = {"learning_rate": 1e-2, "eps": 1e-15, "batch_size": 8192}
         return Recipe(name, {}, steps=2000, config=config, note=note)
 
-    def config(self, options: FitOptions, recipe: Recipe) -> FitConfig:
+    def config(self, options: SceneOptions, recipe: Recipe) -> FitConfig:
         """Return the settings of the fit; errors are measured on the test views instead."""
         settings = {"peak": 1.0, "evaluate": False, "log_every": 10, **recipe.config}
         return options.fit_config(recipe.steps, **settings)
 
-    def field(self, options: FitOptions, recipe: Recipe) -> RadianceModel:
+    def model(self, options: SceneOptions, recipe: Recipe) -> RadianceModel:
         """Build the model for the scene's space, and carve a box by the silhouettes."""
         lower, upper = self.space.lower, self.space.upper
         if recipe.encoding == "nerf":
@@ -175,19 +165,19 @@ class SceneTask(Task):
 
     def fit(
         self,
-        field: RadianceModel,
+        model: RadianceModel,
         config: FitConfig,
         stop: Callable[[], bool] | None = None,
         *,
         checkpoint: Checkpoint | None = None,
-        say: Say | None = None,
+        say: Callable[[str], object] | None = None,
     ) -> FitResult:
         """Fit the model to the pixels of all training views."""
         start = time.perf_counter()
-        objective = self.objective(field, config, choose_device(config.device))
+        objective = self.objective(model, config, choose_device(config.device))
         return minimize(objective, config, start, stop, checkpoint=checkpoint, say=say)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> About:
         """Return the lens and the poses of the training cameras, the box and the background."""
         cameras = self.train.cameras
         distortion = cameras.distortion
@@ -216,13 +206,13 @@ class SceneTask(Task):
         shown = f"{plural(len(self.train), 'training view')}{held}"
         return f"{shown} of {width} x {height} pixels{alpha} ({self.train.format})"
 
-    def write_outputs(self, folder: Path, field: RadianceModel) -> dict[str, float]:
+    def write_outputs(self, folder: Path, model: RadianceModel) -> dict[str, float]:
         """Render the held-out views; write them, their depths and a contact sheet."""
         scene = self.train if self.test is None else self.test
         views = folder / "views"
         views.mkdir(exist_ok=True)
         measured, truths, shown, depths = [], [], [], []
-        for i, view, truth in self._render_all(field, scene, self.background):
+        for i, view, truth in self._render_all(model, scene, self.background):
             made = np.clip(view.over(self.background), 0, 1)
             write_image(views / f"{i:03d}.png", made)
             write_image(views / f"{i:03d}_depth.png", colored_depth(view.depth))
@@ -237,24 +227,49 @@ class SceneTask(Task):
         write_json(folder / "views.json", {"background": self.background, "views": measured})
         return means_of(measured)
 
-    @staticmethod
+    @classmethod
     def render(
-        field: RadianceModel,
-        settings: dict[str, Any],
+        cls,
+        model: RadianceModel,
+        about: About,
         output: Path,
-        options: dict[str, Any],
-        say: Say,
+        options: RenderOptions,
+        listener: Listener,
     ) -> None:
         """Render views; see `render_scene`."""
-        render_scene(field, settings, output, options, say)
+        assert isinstance(options, SceneRender)
+        render_scene(model, about, output, options, listener)
 
-    def evaluate(self, field: RadianceModel, settings: dict[str, Any]) -> dict[str, Any]:
+    @classmethod
+    def export(
+        cls,
+        model: RadianceModel,
+        about: About,
+        output: Path,
+        options: RenderOptions,
+        listener: Listener,
+    ) -> None:
+        """Write the surface at a level of density as a mesh with colors, by marching cubes."""
+        assert isinstance(options, SceneExport)
+        cells = 256 if options.resolution is None else options.resolution
+
+        def progress(done: int, total: int) -> None:
+            listener.progress("export", done, total)
+
+        mesh = extract_mesh(model, resolution=cells, level=options.level, progress=progress)
+        with writing(output):
+            write_ply(output, mesh)
+        density = half_opaque(model, cells) if options.level is None else options.level
+        number, faces = len(mesh.vertices), plural(len(mesh.faces), "face")
+        listener.wrote(output, f"{number:,} vertices, {faces}, at density {density:.4g}")
+
+    def evaluate(self, model: RadianceModel, about: About) -> dict[str, Any]:
         """Return the metrics of the model at this scene's test views."""
         scene = self.train if self.test is None else self.test
-        background = tuple(settings["background"])
+        background = tuple(about["background"])
         measured = [
             errors_of(np.clip(view.over(background), 0, 1), truth)
-            for _, view, truth in self._render_all(field, scene, background)
+            for _, view, truth in self._render_all(model, scene, background)
         ]
         return {**means_of(measured), "peak": 1.0, "samples": scene.images.number_of_pixels}
 
@@ -266,7 +281,7 @@ class SceneTask(Task):
         behind = torch.tensor(background, device="cpu")
 
         def rendered(number: int) -> None:
-            self.advance("render", number, total)
+            self.listener.progress("render", number, total)
 
         for i in range(len(scene)):
             view = render_view(model, scene.cameras, i, progress=rendered)

@@ -2,55 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from ..errors import InputError, integer_at_least, refuse
-from ..kinds.sentences import plural, readable
+from ..text import plural, readable
 from .cameras.bounds import arrangement, focus_point
 from .cameras.cameras import Cameras
 from .cameras.paths import interpolated_path, orbit_around, spiral_path
+from .options import PATHS, SceneRender
 from .reading.scene import read_cameras
 
-__all__ = ["PATHS", "Views", "cameras_of", "choose_cameras", "reshaped"]
+__all__ = ["cameras_of", "choose_cameras", "reshaped"]
 
-PATHS = ("orbit", "spiral", "train")
 _FRAMES = 60
 _DEFAULT = {"inward": "orbit", "forward": "spiral"}
-
-
-@dataclass(frozen=True)
-class Views:
-    """What the user set of the views of a scene.
-
-    Attributes:
-        path: "orbit", "spiral", or "train", which are the training cameras.
-        frames: number of views along the path; training cameras, and those of a file, then become
-            a way between them, in their order.
-        camera: a file or folder with posed cameras, any that `coordnet.scenes.read_cameras`
-            reads, in the world coordinates of the scene.
-        view: one of them alone, from 0.
-        depth: render distances in place of colors.
-        background: "white", "black", "#rrggbb", or "none" for a transparent picture; None takes
-            the run's.
-        fps: frames a second of a video.
-    """
-
-    path: str | None = None
-    frames: int | None = None
-    camera: Path | None = None
-    view: int | None = None
-    depth: bool = False
-    background: str | None = None
-    fps: float | None = None
-
-    def given(self) -> dict[str, Any]:
-        """Return what differs from the defaults."""
-        found = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {k: v for k, v in found.items() if v is not None and v is not False}
 
 
 def cameras_of(settings: dict[str, Any]) -> Cameras:
@@ -84,7 +52,7 @@ def cameras_of(settings: dict[str, Any]) -> Cameras:
 
 
 def choose_cameras(
-    settings: dict[str, Any], views: Views, size: tuple[int, int] | None, *, single: bool
+    settings: dict[str, Any], views: SceneRender, size: tuple[int, int] | None, *, single: bool
 ) -> tuple[Cameras, str]:
     """Return the cameras that are asked for, and in words what they are.
 

@@ -12,6 +12,7 @@ from .functions import (
 )
 from .harmonics import HarmonicModel as HarmonicModel, fit_harmonics as fit_harmonics
 from .holdout import ChoiceOfK as ChoiceOfK, choose_k as choose_k
+from .options import SeriesOptions as SeriesOptions, SeriesRender as SeriesRender
 from .periods.candidates import PeriodCandidate as PeriodCandidate, PeriodSearch as PeriodSearch
 from .periods.periodogram import Periodogram as Periodogram, lomb_scargle as lomb_scargle
 from .periods.search import find_period as find_period
@@ -28,3 +29,4 @@ from .sampling import (
     uniform_step as uniform_step,
 )
 from .spectrum import Spectrum as Spectrum, harmonic_spectrum as harmonic_spectrum
+from .task import SeriesTask as SeriesTask

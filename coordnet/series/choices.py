@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..errors import refuse
-from ..kinds.options import FitOptions
+from .options import SeriesOptions
 from .reading.tables import Table
 from .reading.units import in_unit
 from .sampling import nyquist_harmonic
@@ -48,7 +48,7 @@ class Choices:
         return found
 
 
-def choose(table: Table, options: FitOptions) -> Choices:
+def choose(table: Table, options: SeriesOptions) -> Choices:
     """Return the periods and k that the options give, or ask to be found.
 
     Raises:

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..encodings import Concat, Damped, Encoding, FourierFeatures, Identity
 from ..encodings.defaults import SignalShape, settings_for
-from ..kinds.options import FitOptions
-from ..kinds.task import build_ladder, require_period
+from ..kinds import parts
+from .options import SeriesOptions
 from .sampling import nyquist_harmonic
 
 __all__ = ["build_encoding", "default_harmonics"]
@@ -20,7 +20,7 @@ _MOST_HARMONICS = 8
 
 
 def build_encoding(
-    name: str, x: np.ndarray, periods: Sequence[float], options: FitOptions
+    name: str, x: np.ndarray, periods: Sequence[float], options: SeriesOptions
 ) -> Encoding:
     """Build a ladder for each period, or one over the domain where there is none.
 
@@ -42,11 +42,12 @@ def build_encoding(
             use for.
     """
     if periods:
-        parts = [_periodic(name, x, period, options) for period in periods]
+        ladders = [_periodic(name, x, period, options) for period in periods]
         if options.trend:
-            parts.append(Identity(1))
-        return parts[0] if len(parts) == 1 else Concat(parts)
-    return build_ladder(name, 1, options, _defaults(name, x, None, _MOST_HARMONICS))
+            ladders.append(Identity(1))
+        return ladders[0] if len(ladders) == 1 else Concat(ladders)
+    defaults = _defaults(name, x, None, _MOST_HARMONICS)
+    return parts.build_encoding(name, 1, options, defaults, options.network)
 
 
 def default_harmonics(x: np.ndarray, period: float) -> int:
@@ -55,13 +56,13 @@ def default_harmonics(x: np.ndarray, period: float) -> int:
     return _MOST_HARMONICS if limit is None else max(1, min(_MOST_HARMONICS, limit))
 
 
-def _periodic(name: str, x: np.ndarray, period: float, options: FitOptions) -> Encoding:
+def _periodic(name: str, x: np.ndarray, period: float, options: SeriesOptions) -> Encoding:
     """Build the ladder of one period."""
     if options.sigma is not None:
         options = replace(options, sigma=options.sigma / period)
     defaults = _defaults(name, x, period, default_harmonics(x, period))
-    ladder = build_ladder(name, 1, options, defaults)
-    require_period(ladder, [period], "--period", name)
+    ladder = parts.build_encoding(name, 1, options, defaults, options.network)
+    parts.require_period(ladder, [period], "--period", name)
     if options.encoding is None and isinstance(ladder, FourierFeatures):
         return Damped(ladder)
     return ladder

@@ -11,13 +11,13 @@ import numpy as np
 from ..errors import refuse
 from ..field import Field
 from ..files import write_atomic
-from ..kinds.options import FitOptions
 from ..metrics.psnr_snr import psnr, rmse
 from ..training import FitConfig, FitResult
 from .choices import Choices
 from .folded_figures import save_folded, save_k_curve, save_periodogram
 from .functions import evaluate
 from .harmonics import HarmonicModel, fit_harmonics
+from .options import SeriesOptions
 from .reading.tables import Table
 from .spectrum import Spectrum, harmonic_spectrum
 
@@ -28,7 +28,7 @@ _SHIFTS = 32
 _MOST_FOLDED = 5000
 
 
-def fit_exactly(table: Table, choices: Choices, k: int, options: FitOptions) -> HarmonicModel:
+def fit_exactly(table: Table, choices: Choices, k: int, options: SeriesOptions) -> HarmonicModel:
     """Fit the harmonics of a table in closed form.
 
     Raises:

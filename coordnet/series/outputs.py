@@ -10,9 +10,8 @@ import torch
 from ..errors import refuse
 from ..field import Field
 from ..files import writing
-from ..kinds.sentences import plural, readable
-from ..kinds.task import Say
 from ..rendering.grids import render_points
+from ..text import plural
 from .figures import save_signal
 from .reading.header import is_header
 from .reading.tables import Table, write_table
@@ -72,39 +71,32 @@ def write_table_outputs(
 
 
 def render_table(
-    field: Field,
-    settings: TableSettings,
-    output: Path,
-    size: int | tuple[int, int] | None,
-    say: Say,
-) -> None:
+    field: Field, settings: TableSettings, output: Path, number: int | None = None
+) -> str:
     """Write the fitted values at evenly spaced positions over the fitted range as CSV.
 
     Args:
         field: the fitted field.
         settings: what was fitted.
         output: the CSV file.
-        size: the number of positions, or None for as many as were fitted.
-        say: takes sentences for the console.
+        number: of positions; None for as many as were fitted.
+
+    Returns:
+        What was written, in words.
 
     Raises:
-        InputError: another ending, or the size of a picture.
+        InputError: another ending.
         RuntimeError: the file could not be written.
     """
     if output.suffix.lower() != ".csv":
         refuse("a table is rendered to a .csv file", f"{str(output)!r}", "Pass -o curve.csv.")
-    number = size or settings.samples
-    if not isinstance(number, int):
-        width, height = number
-        rule = "the size of a table is a number of positions"
-        refuse(rule, f"--size {width}x{height}", f"Pass --size {width}, say.")
-    x = np.linspace(settings.low, settings.high, number)
+    x = np.linspace(settings.low, settings.high, number or settings.samples)
     values = values_at(field, x)
     columns = [(name, values[:, i]) for i, name in enumerate(settings.y_names)]
     with writing(output):
         _write_columns(output, settings.x_name, x, settings.time, columns)
     low, high = settings.ends()
-    say(f"wrote {readable(output)}: {plural(number, 'position')} from {low} to {high}")
+    return f"{plural(len(x), 'position')} from {low} to {high}"
 
 
 def _write_columns(

@@ -15,53 +15,51 @@ from torch import Tensor
 from ..encodings import Encoding
 from ..errors import refuse
 from ..field import Field
-from ..kinds.options import FitOptions
+from ..kinds.listener import Listener
+from ..kinds.options import RenderOptions
 from ..kinds.recipe import Recipe
-from ..kinds.sentences import plural, readable
-from ..kinds.task import Progress, SampledTask, Say, refuse_unused
+from ..kinds.task import About, FieldTask
+from ..text import plural, readable
 from ..training import Checkpoint, FitConfig, FitResult, TensorSamples
 from .choices import choose
 from .encoding import build_encoding, default_harmonics
 from .harmonic_outputs import fit_exactly, linear_result, write_harmonics
 from .harmonics import HarmonicModel
+from .options import SeriesOptions, SeriesRender
 from .outputs import render_table, values_at, write_table_outputs
 from .reading.tables import read_table
 from .reading.times import TimeAxis
 from .sampling import describe_periods, nyquist_warning
 from .settings import TableSettings
 
-__all__ = ["TableTask"]
+__all__ = ["SeriesTask"]
 
 
-class TableTask(SampledTask):
+class SeriesTask(FieldTask[SeriesOptions]):
     """A table: coordinates are the float64 positions, values the other columns.
 
     Args:
         path: the file.
         options: what the user set.
-        progress: told of nothing: tables are read and rendered at once.
+        listener: told of nothing: tables are read and rendered at once.
         time: the axis to put the positions on, such as that of a run; None to choose one.
     """
 
-    kind: ClassVar[str] = "table"
+    float64: ClassVar[bool] = True
     in_dim: ClassVar[int | None] = 1
-    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".tsv", ".txt", ".dat")
 
     def __init__(
         self,
         path: Path,
-        options: FitOptions,
-        progress: Progress | None = None,
+        options: SeriesOptions,
+        listener: Listener,
         *,
         time: TimeAxis | None = None,
     ) -> None:
-        refuse_unused(
-            options, "a table", "tile", "wrap", "page", "preset", "downscale", "background", "space"
-        )
         if options.trend and not options.periods:
             rule, remedy = "--trend stands beside a --period", "Add --period, or leave it away."
             refuse(rule, "--trend alone", remedy)
-        self.path, self.progress = path, progress
+        self.path, self.listener = path, listener
         self.table = read_table(
             path,
             x=options.x,
@@ -101,16 +99,12 @@ class TableTask(SampledTask):
 
     @classmethod
     def for_run(
-        cls,
-        path: Path,
-        settings: dict[str, Any],
-        options: FitOptions,
-        progress: Progress | None = None,
-    ) -> TableTask:
+        cls, path: Path, about: About, options: SeriesOptions, listener: Listener
+    ) -> SeriesTask:
         """Read the columns that a run was fitted to, on the run's axis."""
-        about = TableSettings.from_dict(settings)
-        columns = replace(options, x=about.x_name, y=about.y_names)
-        return cls(path, columns, progress, time=about.time)
+        fitted = TableSettings.from_dict(about)
+        columns = replace(options, x=fitted.x_name, y=fitted.y_names)
+        return cls(path, columns, listener, time=fitted.time)
 
     def positions(self) -> Tensor:
         """Return the positions ``(N, 1)``, float64."""
@@ -125,7 +119,7 @@ class TableTask(SampledTask):
             None if weights is None else torch.from_numpy(weights),
         )
 
-    def recipe(self, options: FitOptions) -> Recipe:
+    def recipe(self, options: SeriesOptions) -> Recipe:
         """Return harmonics where there is a period, Gaussian features where there is none.
 
         One hidden layer suits a trend: more bend it further than the data show.
@@ -133,42 +127,37 @@ class TableTask(SampledTask):
         name = options.encoding or ("harmonic" if options.periods else "gaussian")
         return Recipe(name, {}, hidden_dim=64, layers=1 if options.trend else 2, steps=2000)
 
-    def encoding(self, options: FitOptions, recipe: Recipe) -> Encoding:
+    def encoding(self, options: SeriesOptions, recipe: Recipe) -> Encoding:
         """Build one ladder per period, or one over the domain where there is none."""
         return build_encoding(
             recipe.encoding, self.table.x, self.periods, replace(options, k=self.k)
         )
 
-    def field(self, options: FitOptions, recipe: Recipe) -> Field:
+    def model(self, options: SeriesOptions, recipe: Recipe) -> Field:
         """Build the field; a linear one is fitted at once."""
         if options.network != "linear":
-            return super().field(options, recipe)
+            return super().model(options, recipe)
         limits = [default_harmonics(self.table.x, period) for period in self.periods]
         k = self.k if self.k is not None else min(limits, default=1)
         start = time.perf_counter()
         self.linear = fit_exactly(self.table, self.choices, k, options)
         self._solved_in = time.perf_counter() - start
+        self.solved = True
         return self.linear.to_field()
-
-    def training(self, config: FitConfig) -> str:
-        """Return how the model is fitted, in words."""
-        if self.linear is not None:
-            return "solved exactly by least squares"
-        return super().training(config)
 
     def fit(
         self,
-        field: Field,
+        model: Field,
         config: FitConfig,
         stop: Callable[[], bool] | None = None,
         *,
         checkpoint: Checkpoint | None = None,
-        say: Say | None = None,
+        say: Callable[[str], object] | None = None,
     ) -> FitResult:
         """Fit the field in steps; a linear one is solved already."""
         if self.linear is not None:
             return linear_result(self.linear, self.table, config, self._solved_in)
-        return super().fit(field, config, stop, checkpoint=checkpoint, say=say)
+        return super().fit(model, config, stop, checkpoint=checkpoint, say=say)
 
     def about(self) -> TableSettings:
         """Return the columns, the range, the periods and what the positions mean."""
@@ -185,7 +174,7 @@ class TableTask(SampledTask):
             weights=table.weighting,
         )
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> About:
         """Return `about` as plain JSON values."""
         return self.about().to_dict()
 
@@ -195,12 +184,12 @@ class TableTask(SampledTask):
         over = self.table.time.label(self.table.x_name)
         return f"{plural(len(self.table.x), 'row')} of {names} over {over}"
 
-    def write_outputs(self, folder: Path, field: Field) -> dict[str, float]:
+    def write_outputs(self, folder: Path, model: Field) -> dict[str, float]:
         """Write reconstruction.csv and comparison.png; return weighted metrics, if any."""
         title = readable(self.path.name)
-        fitted = write_table_outputs(folder, field, self.table, self.periods, title)
+        fitted = write_table_outputs(folder, model, self.table, self.periods, title)
         write_harmonics(
-            folder, field, self.table, fitted, self.choices, self.linear, self.trend, title
+            folder, model, self.table, fitted, self.choices, self.linear, self.trend, title
         )
         return self._weighted(fitted)
 
@@ -215,33 +204,27 @@ class TableTask(SampledTask):
             found["chi2_per_value"] = float(np.mean(weights * square))
         return found
 
-    @staticmethod
+    @classmethod
     def render(
-        field: Field, settings: dict[str, Any], output: Path, options: dict[str, Any], say: Say
+        cls, model: Field, about: About, output: Path, options: RenderOptions, listener: Listener
     ) -> None:
-        """Write the fitted values at evenly spaced positions as CSV.
+        """Write the fitted values at evenly spaced positions as CSV."""
+        assert isinstance(options, SeriesRender)
+        fitted = TableSettings.from_dict(about)
+        listener.wrote(output, render_table(model, fitted, output, options.size))
 
-        Args:
-            field: the fitted field.
-            settings: what `describe` returned.
-            output: the CSV file.
-            options: ``size`` as the number of positions, or None, for as many as were fitted.
-            say: takes sentences for the console.
-        """
-        render_table(field, TableSettings.from_dict(settings), output, options["size"], say)
-
-    def evaluate(self, field: Field, settings: dict[str, Any]) -> dict[str, Any]:
+    def evaluate(self, model: Field, about: About) -> dict[str, Any]:
         """Return the metrics of the field at this table's positions."""
         from ..metrics.psnr_snr import psnr, rmse
 
-        wanted = len(TableSettings.from_dict(settings).y_names)
+        wanted = len(TableSettings.from_dict(about).y_names)
         if self.table.y.shape[1] != wanted:
             refuse(
                 f"the table must have {wanted} columns of values",
                 f"{self.table.y.shape[1]}",
                 "Pass a table of the same columns.",
             )
-        values = values_at(field, self.table.x)
+        values = values_at(model, self.table.x)
         peak = float(np.ptp(self.table.y)) or 1.0
         return {
             "psnr": psnr(values, self.table.y, peak=peak),

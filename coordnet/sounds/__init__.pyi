@@ -1,7 +1,9 @@
 from .figures import SoundFigure as SoundFigure, save_sound as save_sound
 from .formats import subtype_for as subtype_for
+from .options import SoundOptions as SoundOptions, SoundRender as SoundRender
 from .reading import Audio as Audio, read_audio as read_audio
 from .samples import AudioSamples as AudioSamples
+from .task import SoundTask as SoundTask
 from .writing import (
     AudioWriter as AudioWriter,
     check_audio_output as check_audio_output,

@@ -6,50 +6,36 @@ import functools
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..encodings import Encoding
 from ..errors import InputError, integer_at_least, refuse
 from ..field import Field
 from ..files import writing
-from ..kinds.options import FitOptions
+from ..kinds.listener import Listener
+from ..kinds.options import RenderOptions
 from ..kinds.recipe import Recipe
-from ..kinds.sentences import plural, readable
-from ..kinds.task import Progress, SampledTask, Say, build_ladder, refuse_unused
+from ..kinds.task import About, FieldTask
 from ..rendering.signal import render_signal
+from ..text import plural, readable
 from ..training import FitConfig
 from .figures import SoundFigure
+from .options import SoundOptions, SoundRender
 from .presets import audio_recipe
 from .reading import Audio, AudioWriter, check_audio_output, read_audio, subtype_for
 from .rendering import measure
 from .samples import AudioSamples
 
-__all__ = ["AudioTask"]
+__all__ = ["SoundTask"]
 
 _PEAK = 1.0  # full scale
 
 
-class AudioTask(SampledTask):
+class SoundTask(FieldTask[SoundOptions]):
     """A sound: the coordinate is the time n / rate in seconds, float64; ±1.0 is full scale."""
 
-    kind: ClassVar[str] = "audio"
     in_dim: ClassVar[int | None] = 1
-    suffixes: ClassVar[tuple[str, ...]] = (
-        *(".wav", ".wave", ".flac", ".aif", ".aiff", ".aifc"),
-        *(".ogg", ".oga", ".opus"),
-    )
     measured: ClassVar[str] = "SNR in dB, of all channels together and of each"
 
-    def __init__(self, path: Path, options: FitOptions, progress: Progress | None = None) -> None:
-        refuse_unused(
-            options, "a sound", "periods", "trend", "tile", "wrap", "page", "x", "y", "unit",
-            "weights", "error", "downscale", "background", "space",
-        )  # fmt: skip
-        for asked, flag in (
-            (options.network == "linear", "--network linear"),
-            (options.k == "auto", "--k auto"),
-        ):
-            if asked:
-                refuse(f"{flag} is for tables", f"{flag} for a sound", "Leave it away.")
-        self.path, self.progress = path, progress
+    def __init__(self, path: Path, options: SoundOptions, listener: Listener) -> None:
+        self.path, self.listener = path, listener
         self.audio: Audio = read_audio(path)
         self.notes = list(self.audio.notes)
         self.warnings = list(self.audio.warnings)
@@ -68,7 +54,7 @@ class AudioTask(SampledTask):
         """Return times and samples, which stay in the file's own dtype."""
         return self._samples
 
-    def recipe(self, options: FitOptions) -> Recipe:
+    def recipe(self, options: SoundOptions) -> Recipe:
         """Return the recipe: the grid, unless the options name an encoding or a preset.
 
         A size or a spread of frequencies without a name means Gaussian features.
@@ -80,15 +66,11 @@ class AudioTask(SampledTask):
         audio = self.audio
         return audio_recipe(options.preset, encoding, audio.frames, audio.channels, audio.rate)
 
-    def encoding(self, options: FitOptions, recipe: Recipe) -> Encoding:
-        """Build the encoding of the recipe over time."""
-        return build_ladder(recipe.encoding, 1, options, recipe.settings)
-
-    def config(self, options: FitOptions, recipe: Recipe) -> FitConfig:
+    def config(self, options: SoundOptions, recipe: Recipe) -> FitConfig:
         """Return the settings; the errors are measured while the reconstruction is rendered."""
         return options.fit_config(recipe.steps, **recipe.config, peak=_PEAK, evaluate=False)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> About:
         """Return the rate, the size and the encoding of a sample."""
         audio = self.audio
         return {
@@ -109,7 +91,7 @@ class AudioTask(SampledTask):
             f"({plural(audio.frames * audio.channels, 'sample')})"
         )
 
-    def write_outputs(self, folder: Path, field: Field) -> dict[str, float]:
+    def write_outputs(self, folder: Path, model: Field) -> dict[str, float]:
         """Write reconstruction.wav and comparison.png; return the errors of the model.
 
         The reconstruction has the rate, the channels and the encoding of the file; what was
@@ -123,74 +105,59 @@ class AudioTask(SampledTask):
             folder / name, audio.channels, audio.rate, subtype_for(name, audio.subtype)
         )
         with writer:
-            errors = self._measure(field, writer, figure)
+            errors = self._measure(model, writer, figure)
         if writer.clipped:
             self.warnings.append(_about_clipping(writer, name))
         figure.save(folder / "comparison.png")
         return errors
 
     def _measure(
-        self, field: Field, writer: AudioWriter | None = None, figure: SoundFigure | None = None
+        self, model: Field, writer: AudioWriter | None = None, figure: SoundFigure | None = None
     ) -> dict[str, float]:
         frames = self.audio.frames
         return measure(
-            field,
+            model,
             self.audio,
             writer=writer,
             figure=figure,
-            progress=lambda number: self.advance("render", number, frames),
+            progress=lambda done: self.listener.progress("render", done, frames),
         )
 
-    @staticmethod
+    @classmethod
     def render(
-        field: Field, settings: dict[str, Any], output: Path, options: dict[str, Any], say: Say
+        cls, model: Field, about: About, output: Path, options: RenderOptions, listener: Listener
     ) -> None:
-        """Render the sound at any rate into a file, block by block.
-
-        Args:
-            field: the fitted field.
-            settings: what `describe` returned.
-            output: the sound's file; its ending chooses the format.
-            options: ``rate`` in Hz, None for the fitted one, and ``progress``, which is called
-                with the numbers of samples done since the last call and in all.
-            say: takes sentences for the console.
-        """
-        if options.get("size") is not None:
-            remedy = "Pass --rate 22050, say, or leave it away."
-            refuse("a sound has no size, but a rate", f"--size {options['size']}", remedy)
-        fitted, frames, subtype = _checked(field, settings)
-        rate = fitted
-        if options.get("rate") is not None:
-            rate = integer_at_least(1, "rate", options["rate"], "Pass the samples a second.")
+        """Render the sound at any rate into a file, block by block; its ending is the format."""
+        assert isinstance(options, SoundRender)
+        fitted, frames, subtype = _checked(model, about)
+        rate = options.rate or fitted
         number = max(1, round(frames * rate / fitted))
-        channels, stored = field.out_dim, subtype_for(output, subtype)
+        channels, stored = model.out_dim, subtype_for(output, subtype)
         check_audio_output(output, number, channels, rate, stored)
         if rate < fitted:
-            say(
-                f"note: {rate:,} Hz is below the {fitted:,} Hz that were fitted: what sounds above "
+            listener.notice(
+                f"{rate:,} Hz is below the {fitted:,} Hz that were fitted: what sounds above "
                 f"{rate / 2:,.6g} Hz folds back below it (aliases). To be free of them, render at "
                 f"{fitted:,} Hz and resample with a filter."
             )
-        report = options.get("progress")
-        blocks = render_signal(field, number, rate, device=next(field.parameters()).device)
+        blocks = render_signal(model, number, rate, device=next(model.parameters()).device)
         writer = AudioWriter(output, channels, rate, stored)
         with writing(output), writer:
             for values in blocks:
                 writer.write(values)
-                if report is not None:
-                    report(len(values), number)
+                listener.progress("render", len(values), number)
         if writer.clipped:
-            say(f"warning: {_about_clipping(writer, readable(output))}")
+            listener.warning(_about_clipping(writer, readable(output)))
         what = f"{number / rate:.6g} s at {rate:,} Hz, {plural(channels, 'channel')}, {stored}"
-        say(f"wrote {readable(output)}: {what}")
+        listener.wrote(output, what)
 
-    def evaluate(self, field: Field, settings: dict[str, Any]) -> dict[str, Any]:
+    def evaluate(self, model: Field, about: About) -> dict[str, Any]:
         """Return the metrics of the field at this sound's instants, whatever its rate."""
-        fitted, frames, _ = _checked(field, settings)
+        fitted, frames, _ = _checked(model, about)
         audio = self.audio
-        if audio.channels != field.out_dim:
+        if audio.channels != model.out_dim:
             refuse(
-                f"the sound must have as many channels as the run: {field.out_dim}",
+                f"the sound must have as many channels as the run: {model.out_dim}",
                 f"{audio.channels}",
                 "Pass a sound of the same kind.",
             )
@@ -210,7 +177,7 @@ class AudioTask(SampledTask):
         if audio.rate != fitted:
             self.notes.append(f"The run was fitted at {fitted:,} Hz, this is {audio.rate:,} Hz.")
         self.notes += self.warnings
-        return {**self._measure(field), "peak": _PEAK, "samples": audio.frames}
+        return {**self._measure(model), "peak": _PEAK, "samples": audio.frames}
 
 
 def _about_clipping(writer: AudioWriter, name: str) -> str:
@@ -221,12 +188,12 @@ def _about_clipping(writer: AudioWriter, name: str) -> str:
     )
 
 
-def _checked(field: Field, settings: dict[str, Any]) -> tuple[int, int, str]:
+def _checked(field: Field, about: About) -> tuple[int, int, str]:
     """Return the rate, the number of samples and their encoding, of a model that may be hostile."""
     remedy = "Fit the sound again."
     try:
-        rate = integer_at_least(1, "rate", settings.get("rate"), remedy)
-        frames = integer_at_least(1, "frames", settings.get("frames"), remedy)
+        rate = integer_at_least(1, "rate", about.get("rate"), remedy)
+        frames = integer_at_least(1, "frames", about.get("frames"), remedy)
     except InputError as error:
         refuse("a run of a sound must hold its rate and its length", error.got, remedy)
-    return rate, frames, str(settings.get("subtype"))
+    return rate, frames, str(about.get("subtype"))

@@ -11,11 +11,12 @@ import sys
 import traceback
 from pathlib import Path
 
-import coordnet.pictures.task
-import coordnet.runs.fit
 import coordnet.runs.info
 import coordnet.runs.kept
 import coordnet.runs.like
+
+import coordnet.pictures.task
+import coordnet.runs.fit
 import coordnet.training.loop
 
 

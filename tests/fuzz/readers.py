@@ -11,13 +11,13 @@ import mutations
 import numpy as np
 import seeds
 import torch
+from coordnet.runs.kept import model_of_checkpoint, read_kept
+from coordnet.runs.like import like
 
 from coordnet import read_audio, read_image, read_scene, read_table
 from coordnet.cli import main
 from coordnet.cli.given import as_typed
 from coordnet.errors import InputError
-from coordnet.runs.kept import model_of_checkpoint, read_kept
-from coordnet.runs.like import like
 from coordnet.saving import load, load_settings
 from coordnet.scenes import read_cameras
 from coordnet.training import fit

@@ -1,16 +1,15 @@
-"""Sentences for the console: the choices of a fit, in words."""
+"""The choices and the outcome of a fit, in words."""
 
 from __future__ import annotations
 
 import math
-import os
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
 from ..field import Field
+from ..text import plural
 from ..training import FitConfig, FitResult
 
 __all__ = [
@@ -18,19 +17,7 @@ __all__ = [
     "describe_machine",
     "describe_result",
     "describe_training",
-    "plural",
-    "readable",
 ]
-
-
-def plural(number: int, noun: str) -> str:
-    """Return "1 pixel", "1,024 pixels"."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
-def readable(path: Path | str) -> str:
-    """Return a path as text that can be printed and stored, whatever bytes are in its name."""
-    return os.fsencode(path).decode(errors="replace")
 
 
 def describe_field(model: nn.Module) -> str:

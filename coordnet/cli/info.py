@@ -10,13 +10,13 @@ from typing import Any
 
 import torch
 
-from ..version import __version__
 from ..encodings import ENCODINGS
 from ..networks import NETWORKS
+from ..runs import Run
 from ..training import choose_device
 from ..training.runtime import fast_bf16
-from .folder import open_model, unfinished
-from ..kinds.sentences import describe_field, describe_machine
+from ..version import __version__
+from .words import describe_field, describe_machine
 
 __all__ = ["info_lines"]
 
@@ -33,18 +33,21 @@ def info_lines(what: str) -> Iterator[str]:
     elif what == "machine":
         yield from _machine()
     else:
-        field, settings = open_model(what, "cpu")
-        state = unfinished(what)
-        kind, about = settings.get("task"), settings.get("input")
-        if kind is not None and isinstance(about, dict):
-            facts = (f"{name} {json.dumps(value)}" for name, value in about.items())
-            yield f"{kind}: {', '.join(facts)}"
-        else:
-            yield "a field saved from Python"
-        if state is not None:
-            yield state
-        yield describe_field(field)
-        yield str(field)
+        yield from _run(Run.open(what))
+
+
+def _run(run: Run) -> Iterator[str]:
+    kind, about = run.settings.get("task"), run.about
+    if kind is not None and isinstance(about, dict):
+        facts = (f"{name} {json.dumps(value)}" for name, value in about.items())
+        yield f"{kind}: {', '.join(facts)}"
+    else:
+        yield "a field saved from Python"
+    if (progress := run.progress()) is not None:
+        step, seconds = progress
+        yield f"unfinished, at step {step:,} after {seconds:.1f} s: --resume goes on from there"
+    yield describe_field(run.model)
+    yield str(run.model)
 
 
 def _table(table: Mapping[str, Any]) -> Iterator[str]:
