@@ -12,7 +12,9 @@ from ..encodings import Encoding
 from ..errors import InputError, integer_at_least, refuse
 from ..field import Field
 from ..files import writing
-from ..image_files.reading import Image, check_output, is_lossy, read_image, write_image
+from ..image_files.image import Image
+from ..image_files.reading import read_image
+from ..image_files.writing import check_output, is_lossy, write_image
 from ..kinds.listener import Listener
 from ..kinds.options import RenderOptions
 from ..kinds.parts import require_period
