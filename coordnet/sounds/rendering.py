@@ -10,8 +10,8 @@ import numpy as np
 from ..field import Field
 from ..metrics.psnr_snr import psnr_from_mse, snr_from_squares
 from ..rendering.signal import render_signal
+from .audio import Audio
 from .figures import SoundFigure
-from .reading import Audio
 from .writing import AudioWriter
 
 __all__ = ["measure"]

@@ -16,12 +16,15 @@ from ..kinds.task import About, FieldTask
 from ..rendering.signal import render_signal
 from ..text import plural, readable
 from ..training import FitConfig
+from .audio import Audio
 from .figures import SoundFigure
+from .formats import check_audio_output, subtype_for
 from .options import SoundOptions, SoundRender
 from .presets import audio_recipe
-from .reading import Audio, AudioWriter, check_audio_output, read_audio, subtype_for
+from .reading import read_audio
 from .rendering import measure
 from .samples import AudioSamples
+from .writing import AudioWriter
 
 __all__ = ["SoundTask"]
 
