@@ -67,7 +67,7 @@ def ssim(
         refuse(rule, f"{tuple(a.shape)}", "Compare pictures one at a time, channels last.")
     if min(a.shape[:2]) < len(_WINDOW):
         rule = "pictures must have at least 11 x 11 pixels, the size of the window"
-        refuse(rule, f"shape {tuple(a.shape)}")
+        refuse(rule, f"shape {tuple(a.shape)}", "Use psnr.")
     margin, total, count = len(_WINDOW) - 1, 0.0, 0
     for top in range(0, len(a) - margin, _ROWS):
         rows = slice(top, top + _ROWS + margin)
