@@ -23,8 +23,8 @@ except ImportError:  # Windows
 __all__ = [
     "atomic",
     "atomic_path",
-    "check_ending",
     "check_writable",
+    "ending_of",
     "json_values",
     "leftovers",
     "refuse_file",
@@ -46,7 +46,7 @@ def refuse_file(path: str | os.PathLike[str], rule: str, got: object, remedy: st
     refuse(rule, got, remedy)
 
 
-def check_ending(path: str | os.PathLike[str], noun: str, endings: Collection[str]) -> str:
+def ending_of(path: str | os.PathLike[str], noun: str, endings: Collection[str]) -> str:
     """Return the ending of a file's name in lower case, one of ``endings``.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import integer
-from ..files import check_ending, check_writable, refuse_file, write_atomic
+from ..files import check_writable, ending_of, refuse_file, write_atomic
 from .checks import first_not_finite
 
 __all__ = ["PICTURE_ENDINGS", "check_output", "is_lossy", "to_samples", "write_image"]
@@ -68,7 +68,7 @@ def check_output(
             side is longer than it can be, or the name is a folder, or its folder is missing or
             cannot be written to.
     """
-    suffix = check_ending(path, "a picture", PICTURE_ENDINGS)
+    suffix = ending_of(path, "a picture", PICTURE_ENDINGS)
     depths = _CAN_HOLD[suffix]
     if bit_depth not in depths:
         rule = f"{suffix} must have {' or '.join(map(str, depths))} bits in a channel"

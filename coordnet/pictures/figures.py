@@ -11,7 +11,7 @@ from ..errors import refuse
 from ..plotting.figures import (
     PathLike,
     as_array,
-    check_figure,
+    check_ending,
     decibels,
     mean,
     new_figure,
@@ -47,7 +47,7 @@ def save_comparison(
         peak: the value that means white.
         psnr: the PSNR to show, where it was measured on something finer than ``fit``.
     """
-    check_figure(path)
+    check_ending(path)
     first, second = as_array(target), as_array(fit)
     if first.ndim == 2:
         first, second = first[..., None], second[..., None]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from .figures import COLORS, INK, PathLike, check_figure, new_figure, save_figure, span, tidy
+from .figures import COLORS, INK, PathLike, check_ending, new_figure, save_figure, span, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +37,7 @@ def save_curve(path: PathLike, history: Iterable[Point], *, title: str = "") -> 
             An infinite PSNR is left out, as is a loss of 0, which a log scale lacks.
         title: a line above the panels.
     """
-    check_figure(path)
+    check_ending(path)
     rows = [(float(p.step), p.seconds, p.loss, p.psnr) for p in history]
     step, seconds, loss, psnr = np.array(rows, dtype=np.float64).reshape(-1, 4).T
     figure = new_figure(7.5, 5.2, title)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..files import check_ending, write_atomic
+from ..files import ending_of, write_atomic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ __all__ = [
     "INK",
     "PathLike",
     "as_array",
-    "check_figure",
+    "check_ending",
     "decibels",
     "mark_dates",
     "mean",
@@ -57,7 +57,7 @@ def save_figure(figure: Figure, path: PathLike) -> None:
         InputError: another ending.
         OSError: the folder is missing or cannot be written to.
     """
-    kind = check_figure(path)
+    kind = check_ending(path)
     _replace_missing_glyphs(figure)
     data = io.BytesIO()
     figure.savefig(data, format=kind[1:], dpi=_DPI, metadata=_FORMATS[kind])
@@ -72,15 +72,19 @@ def _replace_missing_glyphs(figure: Figure) -> None:
     for text in figure.findobj(Text):
         assert isinstance(text, Text)
         words = text.get_text()
-        if words.isascii():
+        if words.isascii() and words.isprintable():
             continue
         fonts = []
         for family in text.get_fontfamily():
             properties = text.get_fontproperties().copy()
             properties.set_family(family)
             fonts.append(get_font(findfont(properties)))
-        shapes = (any(font.get_char_index(ord(c)) for font in fonts) for c in words)
-        text.set_text("".join(c if ok else "□" for c, ok in zip(words, shapes, strict=True)))
+        lacking = {
+            character
+            for character in words.replace("\n", "")
+            if not any(font.get_char_index(ord(character)) for font in fonts)
+        }
+        text.set_text("".join("□" if character in lacking else character for character in words))
 
 
 def tidy(axes: Axes, x: str = "", y: str = "", title: str = "") -> None:
@@ -104,9 +108,9 @@ def mark_dates(axes: Axes) -> None:
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
 
 
-def check_figure(path: PathLike) -> str:
+def check_ending(path: PathLike) -> str:
     """Return the ending of a figure's file name, or refuse it."""
-    return check_ending(path, "a figure", _FORMATS)
+    return ending_of(path, "a figure", _FORMATS)
 
 
 def as_array(values: Any) -> np.ndarray:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import refuse
-from ..plotting.figures import PathLike, check_figure, decibels, new_figure, save_figure
+from ..plotting.figures import PathLike, check_ending, decibels, new_figure, save_figure
 
 __all__ = ["colored_depth", "save_contact_sheet"]
 
@@ -37,7 +37,7 @@ def save_contact_sheet(
         depths: ``(H, W)`` each, 0 where nothing is met; None leaves the column out.
         title: a line above.
     """
-    check_figure(path)
+    check_ending(path)
     if not names or not len(names) == len(truths) == len(renderings):
         refuse(
             "a contact sheet needs views, each with its truth and rendering",

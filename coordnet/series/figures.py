@@ -14,7 +14,7 @@ from ..plotting.figures import (
     COLORS,
     PathLike,
     as_array,
-    check_figure,
+    check_ending,
     mark_dates,
     mean,
     new_figure,
@@ -66,7 +66,7 @@ def save_signal(
         calendar: for an axis of dates, its name, and what turns positions into days since
             1970-01-01; spans below ten seconds, and dates beyond the years 1 to 9999, stay numbers.
     """
-    check_figure(path)
+    check_ending(path)
     at, samples = _sorted(x, y)
     fine, curve = _sorted(x_fine, y_fine)
     dims = samples.shape[1]

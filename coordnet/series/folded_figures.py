@@ -13,7 +13,7 @@ from ..plotting.figures import (
     INK,
     PathLike,
     as_array,
-    check_figure,
+    check_ending,
     new_figure,
     save_figure,
     tidy,
@@ -52,7 +52,7 @@ def save_folded(
         names: of the positions, then of the columns.
         title: a line above the panels.
     """
-    check_figure(path)
+    check_ending(path)
     at, values, fitted = (as_array(each).astype(np.float64) for each in (x, y, fit))
     if values.ndim != 2 or fitted.shape != values.shape or at.shape != values.shape[:1]:
         refuse(
@@ -115,7 +115,7 @@ def save_k_curve(
     """
     from matplotlib.ticker import MaxNLocator
 
-    check_figure(path)
+    check_ending(path)
     at, height, spread = (as_array(each).astype(np.float64) for each in (k, error, standard_error))
     figure = new_figure(6.5, 3.8, title)
     axes = figure.subplots()
@@ -152,7 +152,7 @@ def save_periodogram(
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    check_figure(path)
+    check_ending(path)
     at, height = (as_array(each).astype(np.float64) for each in (frequency, power))
     figure = new_figure(8.0, 3.8, title)
     axes = figure.subplots()

@@ -12,7 +12,7 @@ from ..plotting.figures import (
     COLORS,
     PathLike,
     as_array,
-    check_figure,
+    check_ending,
     new_figure,
     save_figure,
     tidy,
@@ -118,7 +118,7 @@ class SoundFigure:
         Raises:
             InputError: another ending, or samples that are still missing.
         """
-        check_figure(path)
+        check_ending(path)
         if self._done < self.number:
             got = f"{self._done:,}"
             refuse(f"the figure needs all {self.number:,} samples", got, "Add the others.")
@@ -202,7 +202,7 @@ def save_sound(path: PathLike, target: Any, fit: Any, rate: float, *, title: str
         rate: samples a second.
         title: a line above the panels.
     """
-    check_figure(path)
+    check_ending(path)
     first, second = (as_array(each) for each in (target, fit))
     if first.ndim == 1:
         first, second = first[:, None], second[:, None]

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from ..errors import refuse
-from ..files import check_ending, check_writable, refuse_file
+from ..files import check_writable, ending_of, refuse_file
 
 __all__ = [
     "MAX_RATE",
@@ -77,7 +77,7 @@ def subtype_for(path: str | os.PathLike[str], subtype: str) -> str:
 
 
 def _container(path: str | os.PathLike[str]) -> tuple[str, tuple[str, ...]]:
-    return _CONTAINERS[check_ending(path, "a sound", _CONTAINERS)]
+    return _CONTAINERS[ending_of(path, "a sound", _CONTAINERS)]
 
 
 def container_of(path: str | os.PathLike[str]) -> str:
