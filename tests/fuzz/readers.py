@@ -5,19 +5,18 @@ import io
 import json
 import os
 import shutil
-from pathlib import Path
 
 import mutations
 import numpy as np
 import seeds
 import torch
-from coordnet.runs.kept import model_of_checkpoint, read_kept
-from coordnet.runs.like import like
 
 from coordnet import read_audio, read_image, read_scene, read_table
 from coordnet.cli import main
 from coordnet.cli.given import as_typed
 from coordnet.errors import InputError
+from coordnet.kinds import KINDS as TASKS
+from coordnet.runs.record import Record, model_of_checkpoint, options_like
 from coordnet.saving import load, load_settings
 from coordnet.scenes import read_cameras
 from coordnet.training import fit
@@ -155,12 +154,11 @@ class Checkpoints(Kind):
 
     def read(self, path, random):
         if random.random() < 0.5:
-            kept = read_kept(path)
-            _parsed(kept.options)
+            record = Record.from_checkpoint(path)
             model_of_checkpoint(path)
-            if path != kept.path:
-                with contextlib.suppress(InputError):
-                    kept.require_same(kept.path)
+            with contextlib.suppress(InputError):
+                record.require_input(record.path)
+            _read_options(record.options, path, record.kind)
         else:
             field, x, y = seeds.checkpointed()
             fit(field, x, y, seeds.checkpoint_config(5), checkpoint=Checkpoint(path, resume=True))
@@ -174,24 +172,15 @@ class Reports(Kind):
         return mutations.json_file(random, data)
 
     def read(self, path, random):
-        options, said = like(path, budget=random.random() < 0.7)
-        assert all(isinstance(each, str) for each in said)
-        _parsed(options)
+        options, notes = options_like(path, budget=random.random() < 0.7)
+        assert all(isinstance(note, str) for note in notes)
+        _read_options(options, path, random.choice(["table", "image", "audio", "scene"]))
 
 
-def _parsed(options):
-    """Type the options of a file, as --like and --resume do."""
-    from coordnet.cli.given import fit_options
-
-    as_typed(options)
-    err = io.StringIO()
-    with contextlib.redirect_stderr(err):
-        try:
-            fit_options(options, Path("report.json"))
-        except SystemExit as end:
-            if end.code == 2:
-                raise InputError("refused by the parser", "", "") from end
-            raise
+def _read_options(options, path, kind):
+    """Check the options in a file, as --like and --resume do."""
+    as_typed(options, path)
+    TASKS[kind].read(TASKS[kind].options, options)
 
 
 class Scenes(Kind):
