@@ -18,8 +18,8 @@ def field():
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 def test_errors_and_pixels_are_those_of_the_rendering(field, dtype):
     """Of several blocks, the fit clamped and not rounded."""
-    target = np.random.default_rng(0).integers(0, 256, (150, 300, 3), dtype=np.uint8)
-    values, done = cn.render_image(field, 150, 300), []
+    target = np.random.default_rng(0).integers(0, 256, (300, 400, 3), dtype=np.uint8)
+    values, done = cn.render_image(field, 300, 400), []
     out = np.zeros(target.shape, dtype)
     errors = measure(field, PixelSamples(target, 255.0), out=out, progress=done.append)
     assert errors["psnr"] == pytest.approx(cn.psnr(values, target / 255, clamp=True), abs=1e-6)
@@ -27,7 +27,7 @@ def test_errors_and_pixels_are_those_of_the_rendering(field, dtype):
     assert errors == measure(field, PixelSamples(target, 255.0))
     assert np.array_equal(out, quantize(values, dtype))
     assert np.array_equal(out, np.rint(values.clip(0, 1) * np.iinfo(dtype).max))
-    assert sum(done) == 150 * 300
+    assert sum(done) == 300 * 400
     assert len(done) > 1
 
 
