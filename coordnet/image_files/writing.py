@@ -19,22 +19,18 @@ _PNG: dict[int, tuple[int, ...]] = {8: (1, 2, 3, 4), 16: (1, 2, 3, 4)}
 _TIFF: dict[int, tuple[int, ...]] = {8: (1, 2, 3, 4), 16: (1,), 32: (1,)}
 _JPEG: dict[int, tuple[int, ...]] = {8: (1, 3)}
 _CAN_HOLD: dict[str, dict[int, tuple[int, ...]]] = {
-    ".png": _PNG,
-    ".tif": _TIFF,
-    ".tiff": _TIFF,
-    ".jpg": _JPEG,
-    ".jpeg": _JPEG,
-    ".bmp": {8: (1, 3)},
-    ".webp": {8: (3, 4)},
+    **{".png": _PNG, ".tif": _TIFF, ".tiff": _TIFF, ".jpg": _JPEG, ".jpeg": _JPEG},
+    **{".bmp": {8: (1, 3)}, ".webp": {8: (3, 4)}},
 }
 PICTURE_ENDINGS = tuple(_CAN_HOLD)
 # the longest side that an encoder takes; libjpeg stops short of the format's 65,535
 _LONGEST = {".jpg": 65_500, ".jpeg": 65_500, ".webp": 16_383}
 _LOSSY = (".jpg", ".jpeg")
-_LOSSLESS: dict[str, dict[str, Any]] = {
-    ".webp": {"lossless": True, "exact": True},  # exact: keeps color where alpha is 0
-    ".tif": {"compression": "tiff_adobe_deflate"},
-    ".tiff": {"compression": "tiff_adobe_deflate"},
+_DEFLATE = {"compression": "tiff_adobe_deflate"}
+_WITHOUT_LOSS = {"lossless": True, "exact": True}  # exact: keeps color where alpha is 0
+_SETTINGS: dict[str, dict[str, Any]] = {
+    **{".webp": _WITHOUT_LOSS, ".tif": _DEFLATE, ".tiff": _DEFLATE},
+    **dict.fromkeys(_LOSSY, {"subsampling": 0}),
 }
 _NAMES = {1: "gray", 2: "gray with alpha", 3: "RGB", 4: "RGBA"}
 
@@ -165,12 +161,9 @@ def _encoded(suffix: str, pixels: np.ndarray, quality: int) -> bytes:
         return encode(pixels)
     import imageio.v3 as iio
 
-    if suffix in _LOSSY:
-        options: dict[str, Any] = {"quality": quality, "subsampling": 0}
-    else:
-        options = _LOSSLESS.get(suffix, {})
+    settings = _SETTINGS.get(suffix, {}) | ({"quality": quality} if suffix in _LOSSY else {})
     frame = pixels.reshape(height, width) if channels == 1 else pixels
     data = iio.imwrite(
-        "<bytes>", frame, extension=suffix, plugin="pillow", is_batch=False, **options
+        "<bytes>", frame, extension=suffix, plugin="pillow", is_batch=False, **settings
     )
     return bytes(data) if data is not None else b""

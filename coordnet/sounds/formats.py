@@ -31,6 +31,10 @@ _CONTAINERS: dict[str, tuple[str, tuple[str, ...]]] = {
     ".aif": _AIFF,
     ".aiff": _AIFF,
 }
+_NEAREST = {
+    **{"PCM_U8": ("PCM_S8",), "PCM_S8": ("PCM_U8",), "PCM_32": ("PCM_24",)},
+    **{"ULAW": ("PCM_16",), "ALAW": ("PCM_16",)},
+}
 _BYTES = {"PCM_16": 2, "PCM_24": 3, "PCM_32": 4, "FLOAT": 4, "DOUBLE": 8}
 _MAX_BYTES = 2**32 - 2**16  # sizes in WAV and AIFF have 32 bits
 _FLAC_CHANNELS, _MAX_CHANNELS = 8, 1024
@@ -64,16 +68,8 @@ def subtype_for(path: str | os.PathLike[str], subtype: str) -> str:
     stream becomes floats, or 24-bit PCM.
     """
     able = _container(path)[1]
-    if subtype in able:
-        return subtype
-    nearest = {
-        "PCM_U8": ("PCM_S8",),
-        "PCM_S8": ("PCM_U8",),
-        "ULAW": ("PCM_16",),
-        "ALAW": ("PCM_16",),
-        "PCM_32": ("PCM_24",),
-    }.get(subtype, ("FLOAT", "PCM_24"))
-    return next(name for name in nearest if name in able)
+    nearest = _NEAREST.get(subtype, ("FLOAT", "PCM_24"))
+    return next(name for name in (subtype, *nearest) if name in able)
 
 
 def _container(path: str | os.PathLike[str]) -> tuple[str, tuple[str, ...]]:
@@ -86,11 +82,7 @@ def container_of(path: str | os.PathLike[str]) -> str:
 
 
 def check_audio_output(
-    path: str | os.PathLike[str],
-    frames: int,
-    channels: int,
-    rate: int,
-    subtype: str = "PCM_16",
+    path: str | os.PathLike[str], frames: int, channels: int, rate: int, subtype: str = "PCM_16"
 ) -> None:
     """Refuse a file name that cannot hold the sound, before any work is done for it.
 

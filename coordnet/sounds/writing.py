@@ -50,11 +50,7 @@ class AudioWriter:
     """
 
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        channels: int,
-        rate: int,
-        subtype: str = "PCM_16",
+        self, path: str | os.PathLike[str], channels: int, rate: int, subtype: str = "PCM_16"
     ) -> None:
         check_audio_output(path, 0, channels, rate, subtype)
         self.path, self.channels, self.rate, self.subtype = Path(path), channels, rate, subtype
@@ -84,11 +80,9 @@ class AudioWriter:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
+        self, kind: type[BaseException] | None, error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._stack.__exit__(kind, error, trace)
 
     def _close(self, kind: type[BaseException] | None, *details: object) -> None:
@@ -100,7 +94,7 @@ class AudioWriter:
             self._file.close()
             whole = kind is not None or not self._done or self._is_whole()
         except RuntimeError:
-            whole = False
+            whole = kind is not None
         if not whole:
             self._raise_of_disk()
             raise RuntimeError(f"{self.path} could not be encoded to its end")
