@@ -30,7 +30,7 @@ _DEFLATE = {"compression": "tiff_adobe_deflate"}
 _WITHOUT_LOSS = {"lossless": True, "exact": True}  # exact: keeps color where alpha is 0
 _SETTINGS: dict[str, dict[str, Any]] = {
     **{".webp": _WITHOUT_LOSS, ".tif": _DEFLATE, ".tiff": _DEFLATE},
-    **dict.fromkeys(_LOSSY, {"subsampling": 0}),
+    **{suffix: {"subsampling": 0} for suffix in _LOSSY},
 }
 _NAMES = {1: "gray", 2: "gray with alpha", 3: "RGB", 4: "RGBA"}
 
@@ -161,7 +161,9 @@ def _encoded(suffix: str, pixels: np.ndarray, quality: int) -> bytes:
         return encode(pixels)
     import imageio.v3 as iio
 
-    settings = _SETTINGS.get(suffix, {}) | ({"quality": quality} if suffix in _LOSSY else {})
+    settings = dict(_SETTINGS.get(suffix, {}))
+    if suffix in _LOSSY:
+        settings["quality"] = quality
     frame = pixels.reshape(height, width) if channels == 1 else pixels
     data = iio.imwrite(
         "<bytes>", frame, extension=suffix, plugin="pillow", is_batch=False, **settings
