@@ -72,7 +72,7 @@ class TensorFileKind:
         except InputError:
             raise
         except (SafetensorError, OSError, ValueError) as error:
-            remedy = "Only such files are read; nothing in it was run."
+            remedy = "Only such files are read; nothing in this one was run."
             refuse_file(path, f"{self.noun} must be a safetensors file", str(error)[:120], remedy)
 
     def _description(self, path: Path, metadata: dict[str, str]) -> dict[str, Any]:
