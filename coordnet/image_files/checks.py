@@ -23,12 +23,7 @@ MAX_PIXELS = 2**27
 
 
 def check_size(
-    path: str | os.PathLike[str],
-    width: int,
-    height: int,
-    bytes_per_pixel: int,
-    channels: int,
-    max_pixels: int | None,
+    path: str | os.PathLike[str], width: int, height: int, channels: int, max_pixels: int | None
 ) -> None:
     """Refuse a picture of more than ``max_pixels`` pixels, before any of them is decoded.
 
@@ -36,20 +31,18 @@ def check_size(
         path: the file, for the message.
         width: pixels in a row.
         height: rows.
-        bytes_per_pixel: of the decoded picture, all channels together.
-        channels: values in a pixel, each a float32 once the picture is fitted.
+        channels: values in a pixel.
         max_pixels: the limit; None lifts it.
     """
     count = width * height
     if count < 1:
         refuse_file(path, "a picture must have pixels", f"{width} x {height}")
     if max_pixels is not None and count > max_pixels:
-        decoded, values = count * bytes_per_pixel / 1e9, count * channels * 4 / 1e9
+        size = f"{width} x {height} = {count:,} pixels"
         refuse_file(
             path,
             f"a picture may have at most {max_pixels:,} pixels",
-            f"{width} x {height} = {count:,} pixels, which need {decoded:.1f} GB decoded"
-            f" and {values:.1f} GB more as float32 values",
+            f"{size}, which need {count * channels * 4 / 1e9:.1f} GB as float32 values",
             "Scale it down, or call read_image with max_pixels=None (or a higher number).",
         )
 

@@ -35,8 +35,8 @@ _FORMATS = ("PNG", "JPEG", "TIFF", "GIF", "WEBP", "BMP", "DIB", "PPM", "TGA", "Q
 _TIFF_STARTS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _ORIENTATION, _BITS_PER_SAMPLE, _PHOTOMETRIC = 274, 258, 262
 
-# bytes of a sample in the modes that are read as they are
-_ONE_CHANNEL = {"I": 4, "I;16": 2, "I;16L": 2, "I;16B": 2, "F": 4}
+# the modes that are read as they are
+_ONE_CHANNEL = ("I", "I;16", "I;16L", "I;16B", "F")
 # what other Pillow modes are read as, palettes aside; the ones not named here are refused
 _READ_AS = {
     **{"1": "L", "L": "L", "LA": "LA", "RGB": "RGB", "RGBX": "RGB", "RGBA": "RGBA"},
@@ -127,8 +127,7 @@ def _read(path: Path, stream: BinaryIO, page: int | None, max_pixels: int | None
         mode = _mode_to_read(image, path)
         deep_png = image.format == "PNG" and bits == 16 and mode is not None
         channels = _CHANNELS[mode] if mode else 1
-        size = channels * (2 if deep_png else 1) if mode else _ONE_CHANNEL[image.mode]
-        check_size(path, image.width, image.height, size, channels, max_pixels)
+        check_size(path, image.width, image.height, channels, max_pixels)
         if image.format == "GIF" and index > 0:
             image.load()  # only now is it known whether a later frame has transparency
             mode = _mode_to_read(image, path)

@@ -61,7 +61,7 @@ def read_tiff(
                 f"axes {axes}, shape {tiff_page.shape}, {photometric}, extra samples {alpha}, "
                 f"{dtype}",
             )
-        check_size(path, sizes["X"], sizes["Y"], samples * dtype.itemsize, samples, max_pixels)
+        check_size(path, sizes["X"], sizes["Y"], samples, max_pixels)
         pixels = np.asarray(tiff_page.asarray())
         order = [axes.index(axis) for axis in ("YXS" if "S" in axes else "YX")]
         pixels = pixels.transpose(order).reshape(sizes["Y"], sizes["X"], samples)
