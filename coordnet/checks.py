@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -25,6 +26,13 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+_LIMITS = {
+    "least": ("at least", operator.ge),
+    "above": ("above", operator.gt),
+    "most": ("at most", operator.le),
+    "below": ("below", operator.lt),
+}
 
 
 def integer(
@@ -53,9 +61,8 @@ def integer(
         result = None if isinstance(value, bool) else value.__index__()  # type: ignore[attr-defined]
     except (AttributeError, TypeError):
         result = None
-    if result is None or not _within(result, least, most, below=below):
-        rule = f"{name} must be an integer{_limits(least, most, below=below)}"
-        refuse(rule, _got(name, value), remedy)
+    _limited(name, value, result, "an integer", remedy, least=least, most=most, below=below)
+    assert result is not None
     return result
 
 
@@ -74,9 +81,9 @@ def number(
         result = math.nan if isinstance(value, (bool, str)) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         result = math.nan
-    if not (math.isfinite(result) and _within(result, least, most, above, below)):
-        rule = f"{name} must be a finite number{_limits(least, most, above, below)}"
-        refuse(rule, _got(name, value), remedy)
+    finite = result if math.isfinite(result) else None
+    limits = {"least": least, "above": above, "most": most, "below": below}
+    _limited(name, value, finite, "a finite number", remedy, **limits)
     return result
 
 
@@ -197,33 +204,15 @@ def _got(name: str, value: object) -> str:
     return f"{name}={text if len(text) <= 80 else text[:80] + '…'}"
 
 
-def _within(
-    value: float,
-    least: float | None,
-    most: float | None,
-    above: float | None = None,
-    below: float | None = None,
-) -> bool:
-    return (
-        (least is None or value >= least)
-        and (most is None or value <= most)
-        and (above is None or value > above)
-        and (below is None or value < below)
-    )
-
-
-def _limits(
-    least: float | None,
-    most: float | None,
-    above: float | None = None,
-    below: float | None = None,
-) -> str:
-    """Return limits in words, to follow a noun: " of at least 1 and at most 7"."""
-    limits = {"at least": least, "above": above, "at most": most, "below": below}
-    words = [f"{words} {limit:,}" for words, limit in limits.items() if limit is not None]
-    if not words:
-        return ""
-    return (" of " if words[0].startswith("at") else " ") + " and ".join(words)
+def _limited(
+    name: str, value: object, result: float | None, noun: str, remedy: str, **limits: float | None
+) -> None:
+    """Raise `InputError` unless ``result`` is within the limits; None is nothing of the kind."""
+    stated = [(_LIMITS[limit], bound) for limit, bound in limits.items() if bound is not None]
+    if result is None or not all(holds(result, bound) for (_, holds), bound in stated):
+        words = " and ".join(f"{words} {bound:,}" for (words, _), bound in stated)
+        joint = " of " if words.startswith("at") else " " if words else ""
+        refuse(f"{name} must be {noun}{joint}{words}", _got(name, value), remedy)
 
 
 def _floats(values: Any) -> list[float]:

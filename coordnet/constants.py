@@ -36,9 +36,9 @@ class ExactConstants(nn.Module):
 
     def register_constant(self, name: str, value: Tensor) -> None:
         """Register ``value`` as a float64 buffer that is saved with the module."""
-        home = torch.get_default_device()
+        device = torch.get_default_device()
         value = value.to(torch.float64)
-        self.register_buffer(name, value.to(home) if supports_float64(home) else value)
+        self.register_buffer(name, value.to(device) if supports_float64(device) else value)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
         exact = {id(b) for b in self._buffers.values() if b is not None and _is_exact(b)}
@@ -46,7 +46,16 @@ class ExactConstants(nn.Module):
         def convert(tensor: Tensor) -> Tensor:
             return _moved(tensor, fn) if id(tensor) in exact else fn(tensor)
 
-        return super()._apply(convert, recurse)
+        super()._apply(convert, recurse)
+        self.derive()
+        return self
+
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        super()._load_from_state_dict(*args, **kwargs)
+        self.derive()  # with assign=True the constants may have left the meta device
+
+    def derive(self) -> None:
+        """Work out again what follows from the constants: they have been moved, or loaded."""
 
 
 def _is_exact(buffer: Tensor) -> bool:

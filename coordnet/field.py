@@ -1,18 +1,20 @@
-"""A field: an encoding and a network, fitted together to one signal."""
+"""A field: the composition of an encoding and a network."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from . import checks
 from .constants import ExactConstants, supports_float64
-from .encodings import Encoding, build_encoding
+from .encodings import build_encoding
+from .encodings.encoding import Encoding
 from .errors import refuse
-from .networks import Network, build_network
-from .separable import separate
+from .networks import build_network
+from .networks.network import Network, muon_parameters
 
 __all__ = ["Field"]
 
@@ -66,17 +68,13 @@ class Field(ExactConstants):
     ) -> None:
         super().__init__()
         if not isinstance(encoding, Encoding):
-            refuse(
-                "a Field's encoding must be an Encoding",
-                type(encoding).__name__,
-                "Subclass coordnet.encodings.Encoding, or use Identity and your own network.",
-            )
-        takes = getattr(network, "in_dim", encoding.out_dim)
-        if takes != encoding.out_dim:
+            remedy = "Use Identity, and encode in your own network."
+            refuse("a Field's encoding must be an Encoding", type(encoding).__name__, remedy)
+        in_dim = getattr(network, "in_dim", encoding.out_dim)
+        if in_dim != encoding.out_dim:
             refuse(
                 "the network's in_dim must be the encoding's out_dim",
-                f"in_dim={takes} and out_dim={encoding.out_dim}",
-                "Pass encoding.out_dim to the network.",
+                f"in_dim={in_dim} and out_dim={encoding.out_dim}",
             )
         self.encoding = encoding
         self.network = network
@@ -132,12 +130,12 @@ class Field(ExactConstants):
         """
         if self.domain is not None:
             refuse("a field's domain is set once", f"{self.domain}", "Build a new field.")
-        low, high = (_exact(v) for v in (lower, upper))
-        _check_domain(low, high, self.in_dim)
-        home = next((each.device for each in self.parameters()), torch.device("cpu"))
+        domain = checks.box(lower, upper, self.in_dim, flat=True, name="a domain's bounds")
+        low, high = (_exact(bounds) for bounds in domain)
+        device = next((p.device for p in self.parameters()), torch.device("cpu"))
         with torch.device("cpu"):  # where the bounds lie, whatever the default device
-            self.encoding = self.encoding.on_domain(low, high).to(home)
-        self.domain = (low.tolist(), high.tolist())
+            self.encoding = self.encoding.on_domain(low, high).to(device)
+        self.domain = domain
 
     def set_values(self, mean: Tensor | float, std: Tensor | float) -> None:
         """State the mean and the scale of the values, one number per value or one for all.
@@ -148,18 +146,16 @@ class Field(ExactConstants):
                 of 0 by rounding) a thousandth of its size, so that it comes out as it went in.
         """
         mean, std = _exact(mean), _exact(std)
-        for name, each in (("mean", mean), ("std", std)):
-            if each.shape not in ((), (1,), (self.out_dim,)):
-                refuse(
-                    f"{name} must be one number, or one for each of {self.out_dim} values",
-                    f"{name} of shape {tuple(each.shape)}",
-                    "Pass 0.0 and 1.0 to leave the values as they are.",
-                )
+        shapes = ((), (1,), (self.out_dim,))
+        if mean.shape not in shapes or std.shape not in shapes:
+            refuse(
+                f"mean and std must be one number, or one for each of {self.out_dim} values",
+                f"shapes {tuple(mean.shape)} and {tuple(std.shape)}",
+            )
         if not bool((mean.isfinite() & std.isfinite() & (std >= 0)).all()):
             refuse(
                 "mean and std of the values must be finite, std at least 0",
                 f"mean={mean.tolist()}, std={std.tolist()}",
-                "Drop samples that are NaN or infinite.",
             )
         size = mean.abs()
         constant = torch.where(size > 0, 1e-3 * size, 1e-3)
@@ -194,18 +190,20 @@ class Field(ExactConstants):
         """Return the values at the coordinates ``x``."""
         return self.destandardize(self.network(self.encode(x)))
 
-    def on_grid(self, x: Tensor, y: Tensor) -> Callable[[slice], Tensor] | None:
-        """Return a function from a run of rows of a grid to their values, where that is quicker.
+    @property
+    def learning_rate(self) -> float | None:
+        """The learning rate that the network is best fitted with, None where it has no wish."""
+        return getattr(self._own_network(), "learning_rate", None)
 
-        For axis-aligned ladders the encoding and the first layer cost the sum of the sides of
-        the grid, not their product; for others None is returned.
+    def muon_parameters(self) -> list[nn.Parameter]:
+        """Return the matrices that Muon may take: `Network.muon_parameters`."""
+        network = self._own_network()
+        if isinstance(network, Network):
+            return network.muon_parameters()
+        return muon_parameters(network)
 
-        Args:
-            x: coordinates of the columns, shape ``(W,)``.
-            y: coordinates of the rows, shape ``(H,)``.
-        """
-        lines = separate(self.encoding, self.network, x, y)
-        return None if lines is None else lambda rows: self.destandardize(lines(rows))
+    def _own_network(self) -> nn.Module:
+        return getattr(self.network, "_orig_mod", self.network)  # compiled or not
 
     def spec(self) -> dict[str, Any]:
         """Return everything but the tensors, as plain JSON values.
@@ -213,7 +211,7 @@ class Field(ExactConstants):
         Raises:
             InputError: where the network is no `Network` and so cannot be described.
         """
-        network = getattr(self.network, "_orig_mod", self.network)  # compiled or not
+        network = self._own_network()
         if not isinstance(network, Network):
             refuse(
                 "only a field whose network is a coordnet Network can be described",
@@ -235,16 +233,16 @@ class Field(ExactConstants):
             InputError: where it is no such thing.
         """
         if not isinstance(spec, dict) or not {"encoding", "network"} <= spec.keys():
-            refuse(
-                "a field's spec has an encoding and a network",
-                repr(spec)[:80],
-                "Save the field again.",
-            )
+            refuse("a field's spec has an encoding and a network", repr(spec)[:80])
         field = cls(build_encoding(spec["encoding"]), build_network(spec["network"]))
         domain = spec.get("domain")
         if domain is not None:
-            field.domain = _domain_from(domain, field.in_dim)
-        field.standardized = bool(spec.get("standardized", False))
+            pair = isinstance(domain, (list, tuple)) and len(domain) == 2
+            lower, upper = domain if pair else (domain, None)
+            bounds = checks.box(lower, upper, field.in_dim, flat=True, name="a domain's bounds")
+            field.domain = bounds
+        # "standardised" in models of version 0.1.0
+        field.standardized = bool(spec.get("standardized", spec.get("standardised", False)))
         return field
 
 
@@ -262,35 +260,13 @@ def _exact(values: Tensor | Sequence[float] | float) -> Tensor:
     return torch.as_tensor(values, dtype=torch.float64, device="cpu")
 
 
-def _check_domain(low: Tensor, high: Tensor, in_dim: int) -> None:
-    shapes_fit = low.shape == high.shape == (in_dim,)
-    if not shapes_fit or not bool((low.isfinite() & high.isfinite() & (low <= high)).all()):
-        refuse(
-            f"a domain's bounds are {in_dim} finite numbers each, the lower ones first",
-            f"{low.tolist()} and {high.tolist()}",
-            "Pass (lower, upper), one number per axis.",
-        )
-
-
-def _domain_from(spec: Any, in_dim: int) -> tuple[list[float], list[float]]:
-    """Return the domain that a spec states."""
-    try:
-        lower, upper = spec
-        low, high = _exact(lower), _exact(upper)
-    except (TypeError, ValueError, RuntimeError):
-        refuse("a field's domain is two lists of numbers", repr(spec)[:80], "Save it again.")
-    _check_domain(low, high, in_dim)
-    return low.tolist(), high.tolist()
-
-
 def _out_dim(network: nn.Module, in_dim: int) -> int:
     """Return the number of values of ``network``, which may be any module."""
     size = getattr(network, "out_dim", None)
     if size is not None:
         return size
-    weight = next(
-        (p for p in network.parameters() if p.is_floating_point()), torch.empty(0, device="cpu")
-    )
+    floating = (p for p in network.parameters() if p.is_floating_point())
+    weight = next(floating, torch.empty(0, device="cpu"))
     modes = [(part, part.training) for part in network.modules()]
     network.eval()  # no dropout, no running means
     try:
@@ -298,18 +274,11 @@ def _out_dim(network: nn.Module, in_dim: int) -> int:
             zeros = torch.zeros(1, in_dim, dtype=weight.dtype, device=weight.device)
             shape = network(zeros).shape
     except RuntimeError as error:
-        refuse(
-            f"the network must take the encoding's out_dim={in_dim} features",
-            " ".join(str(error).split()),
-            "Pass encoding.out_dim to the network.",
-        )
+        rule = f"the network must take the encoding's out_dim={in_dim} features"
+        refuse(rule, " ".join(str(error).split()))
     finally:
         for part, mode in modes:
             part.training = mode
     if len(shape) != 2 or shape[0] != 1:
-        refuse(
-            f"the network must map (1, {in_dim}) to (1, out_dim)",
-            f"shape {tuple(shape)}",
-            "Keep the leading axes.",
-        )
+        refuse(f"the network must map (1, {in_dim}) to (1, out_dim)", f"shape {tuple(shape)}")
     return shape[1]

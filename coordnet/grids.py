@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .errors import integer_at_least
+from . import checks
 
 __all__ = ["cell_centers", "pixel_centers"]
 
@@ -35,8 +35,8 @@ def pixel_centers(
     Raises:
         InputError: a height or width below 1.
     """
-    height = integer_at_least(1, "height", height, "Pass the size in pixels.")
-    width = integer_at_least(1, "width", width, "Pass the size in pixels.")
+    height = checks.integer("height", height, least=1)
+    width = checks.integer("width", width, least=1)
     (left, top), (right, bottom) = box
     start, end, _ = (rows or slice(None)).indices(height)
     column, row = cell_centers(width, left, right), cell_centers(height, top, bottom)[start:end]

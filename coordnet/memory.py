@@ -1,4 +1,4 @@
-"""Memory for large tensors: buffers with few page faults, rows that fit, what is available."""
+"""Memory: buffers with few page faults, chunk sizes, and what is available."""
 
 from __future__ import annotations
 

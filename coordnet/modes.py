@@ -1,4 +1,4 @@
-"""What PyTorch does with the code that runs (traces, transforms), and what a caller switched on."""
+"""Modes of PyTorch: tracing, function transforms, forward-mode derivatives, autocast, inference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saved models: one safetensors file that holds tensors, and the spec as JSON."""
+"""Saving and loading of models: a safetensors file with the spec as JSON."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any, NoReturn
 import torch
 from torch import nn
 
-from ._lazy import LazyTable
+from ._lazy import Table
 from .errors import InputError, refuse
-from .files import json_values, write_atomic
-from .tensor_files import TensorFile, TensorFileKind
+from .files import json_values
+from .tensor_files import TensorFile, TensorFileKind, write_tensors
 from .version import __version__
 
 __all__ = ["load", "load_settings", "save"]
@@ -40,7 +40,7 @@ _MODEL_FILE = TensorFileKind(
 )
 
 # kind of model in a file → its class, which has spec() and from_spec(spec)
-MODELS: LazyTable[Any] = LazyTable(
+MODELS: Table[Any] = Table(
     "coordnet",
     {
         "field": "field:Field",
@@ -54,7 +54,7 @@ MODELS: LazyTable[Any] = LazyTable(
 def save(
     field: nn.Module, path: str | os.PathLike[str], settings: dict[str, Any] | None = None
 ) -> None:
-    """Write a model to a safetensors file, whole or not at all.
+    """Write a model to a safetensors file, atomically, one tensor at a time.
 
     Args:
         field: a `Field` or a `RadianceModel`, compiled or not, on any device.
@@ -65,16 +65,13 @@ def save(
         InputError: no such model, or one whose network has no spec.
         OSError: the file cannot be written.
     """
-    from safetensors.torch import save as to_bytes
-
     model: Any = getattr(field, "_orig_mod", field)
     about = {**describe(model), "settings": json_values(settings or {})}
     tensors = {
-        name.replace("_orig_mod.", ""): tensor.detach().cpu().contiguous()
-        for name, tensor in model.state_dict().items()
+        name.replace("_orig_mod.", ""): tensor for name, tensor in model.state_dict().items()
     }
     text = json.dumps(about, allow_nan=False, sort_keys=True)
-    write_atomic(path, to_bytes(tensors, metadata={_MODEL_FILE.key: text}))
+    write_tensors(path, tensors, {_MODEL_FILE.key: text})
 
 
 def load(path: str | os.PathLike[str], device: str | torch.device = "cpu") -> Any:
@@ -156,14 +153,11 @@ def load_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _kind_of(model: nn.Module) -> str:
     """Return the name in MODELS of a model's class."""
     kinds = {model_class: kind for kind, model_class in MODELS.items()}
-    for each in type(model).__mro__:
-        if each in kinds:
-            return kinds[each]
-    return refuse(
-        "save takes a Field or a RadianceModel",
-        type(model).__name__,
-        "Use torch.save for other modules.",
-    )
+    for base in type(model).__mro__:
+        if base in kinds:
+            return kinds[base]
+    remedy = "Use torch.save for other modules."
+    return refuse("save takes a Field or a RadianceModel", type(model).__name__, remedy)
 
 
 def _check_device(device: str | torch.device) -> None:
@@ -171,12 +165,9 @@ def _check_device(device: str | torch.device) -> None:
         torch.empty(0, device=device)
     # an AssertionError where PyTorch was built without CUDA
     except (RuntimeError, AssertionError, TypeError, ValueError) as error:
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        refuse(
-            "the device must be there",
-            f"device={str(device)!r} ({' '.join(said.split())[:120]})",
-            "Pass device='cpu'.",
-        )
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        got = f"device={str(device)!r} ({' '.join(first.split())[:120]})"
+        refuse("the device must be there", got, "Pass device='cpu'.")
 
 
 @contextlib.contextmanager
@@ -216,7 +207,7 @@ def _check_sizes(path: Path, spec: Any, most: int, most_layers: int) -> None:
             _damaged(path, "sizes that its tensors do not have")
         spec = list(spec.values())
     if isinstance(spec, list):
-        for each in spec:
-            if isinstance(each, int) and each > most:
+        for entry in spec:
+            if isinstance(entry, int) and entry > most:
                 _damaged(path, "sizes that its tensors do not have")
-            _check_sizes(path, each, most, most_layers)
+            _check_sizes(path, entry, most, most_layers)

@@ -1,21 +1,75 @@
-"""Safetensors files that coordnet wrote: tensors, and a description of them as JSON."""
+"""Safetensors files: tensors, and a description of them as JSON; nothing in them is code."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+import torch
 from torch import Tensor
 
 from .checks import readable_file
-from .errors import InputError
-from .files import refuse_file
+from .errors import InputError, refuse
+from .files import atomic, refuse_file
 
-__all__ = ["TensorFile", "TensorFileKind"]
+__all__ = ["TensorFile", "TensorFileKind", "write_tensors"]
+
+_DTYPES = {
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.int64: "I64",
+    torch.int32: "I32",
+    torch.int16: "I16",
+    torch.int8: "I8",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
+}
+
+
+def write_tensors(
+    path: str | os.PathLike[str], tensors: Mapping[str, Tensor], metadata: Mapping[str, str]
+) -> int:
+    """Write a safetensors file, atomically; return its size in bytes.
+
+    One tensor at a time goes through the CPU's memory, where safetensors' own writer needs all of
+    them and the whole file.
+
+    Args:
+        path: the file, which is replaced where it exists.
+        tensors: by name, on any device.
+        metadata: texts to keep beside them.
+
+    Raises:
+        InputError: a tensor of a dtype that the format lacks.
+        OSError: the file cannot be written.
+    """
+    # wide ones first: each then begins at a multiple of its own width
+    names = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))
+    header: dict[str, Any] = {"__metadata__": dict(metadata)}
+    end = 0
+    for name in names:
+        tensor = tensors[name]
+        if tensor.dtype not in _DTYPES:
+            rule = f"a safetensors file holds {', '.join(sorted(_DTYPES.values()))}"
+            refuse(rule, f"{tensor.dtype} in {name}")
+        start, end = end, end + tensor.numel() * tensor.element_size()
+        kind, shape = _DTYPES[tensor.dtype], list(tensor.shape)
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [start, end]}
+    head = json.dumps(header).encode()
+    head += b" " * (-len(head) % 8)
+    with atomic(path) as file:
+        file.write(len(head).to_bytes(8, "little") + head)
+        for name in names:
+            flat = tensors[name].detach().cpu().contiguous().reshape(-1)
+            file.write(flat.view(torch.uint8).numpy().data)
+    return 8 + len(head) + end
 
 
 class TensorFile:

@@ -19,13 +19,13 @@ GROUND = {
     *("_lazy", "checks", "constants", "errors", "files", "grids", "memory", "modes", "specs"),
     *("tensor_files", "text", "version"),
 }
-CORE = {"encodings", "networks", "field", "saving", "training"}
+CORE = {"encodings", "networks", "field", "operators", "saving", "training"}
 TOOLS = {"image_files", "metrics", "plotting", "rendering"}
 KINDS = {"pictures", "sounds", "series", "scenes"}
 ALLOWED = {
     **dict.fromkeys(GROUND | TOOLS | {"encodings", "networks"}, GROUND),
-    "separable": GROUND | {"encodings", "networks"},
-    "field": GROUND | {"encodings", "networks", "separable"},
+    "field": GROUND | {"encodings", "networks"},
+    "operators": GROUND,
     "saving": GROUND | {"encodings", "networks", "field"},
     "training": GROUND | {"encodings", "networks", "field", "metrics"},
     "kinds": GROUND | TOOLS | CORE,

@@ -171,18 +171,14 @@ def test_ssim_takes_the_channels_one_by_one():
     assert ssim(prediction, target) == pytest.approx(np.mean(each), abs=1e-14)
 
 
-@pytest.mark.parametrize("shape", [(10, 11), (11, 10), (10, 40, 3), (1, 1, 3)])
-def test_ssim_of_pictures_smaller_than_the_window(shape):
-    with pytest.raises(InputError, match="11 x 11") as caught:
-        ssim(np.zeros(shape), np.zeros(shape))
-    assert str(shape) in caught.value.got
-    assert "psnr" in caught.value.remedy
-
-
-@pytest.mark.parametrize("shape", [(300,), (2, 20, 20, 3)])
-def test_ssim_of_no_picture(shape):
-    with pytest.raises(InputError, match="channels last"):
-        ssim(np.zeros(shape), np.zeros(shape))
+def test_ssim_of_no_picture_and_of_one_smaller_than_the_window():
+    for shape in ((10, 11), (11, 10), (10, 40, 3), (1, 1, 3)):
+        with pytest.raises(InputError, match="11 x 11") as caught:
+            ssim(np.zeros(shape), np.zeros(shape))
+        assert str(shape) in caught.value.got
+    for shape in ((300,), (2, 20, 20, 3)):
+        with pytest.raises(InputError, match=r"\(H, W\)"):
+            ssim(np.zeros(shape), np.zeros(shape))
 
 
 def test_ssim_that_is_not_finite_shows():
@@ -210,22 +206,16 @@ print(peak() - before)
     assert float(done.stdout) < 60
 
 
-def test_nothing_to_compare():
+def test_what_is_no_comparison_is_refused():
     with pytest.raises(InputError, match="at least one"):
         mse(torch.zeros(0, 3), torch.zeros(0, 3))
-
-
-def test_complex_numbers_are_refused():
     with pytest.raises(InputError, match="real"):
         mse(torch.zeros(3), torch.zeros(3, dtype=torch.cfloat))
-
-
-@pytest.mark.parametrize("peak", [0, -1.0, math.nan, math.inf, "1", True, 10**400])
-def test_a_peak_that_is_none(peak):
-    with pytest.raises(InputError, match="peak"):
-        psnr(torch.zeros(2), torch.ones(2), peak=peak)
-    with pytest.raises(InputError, match="peak"):
-        ssim(torch.zeros(12, 12), torch.ones(12, 12), peak=peak)
+    picture = torch.zeros(12, 12)
+    for peak in (0, -1.0, math.nan, math.inf, "1", True, 10**400):
+        for metric in (psnr, ssim):
+            with pytest.raises(InputError, match="peak"):
+                metric(picture, picture + 1, peak=peak)
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int64, np.uint16])

@@ -52,13 +52,12 @@ class TestPixelCenters:
             torch.set_default_device(None)
         assert torch.equal(grid, expected)
 
-    @pytest.mark.parametrize("size", [0, -1, 2.0, None])
-    def test_sizes_that_are_none(self, size):
-        for height, width in ((size, 3), (3, size)):
-            with pytest.raises(InputError):
-                pixel_centers(height, width)
-            with pytest.raises(InputError):
-                render_image(coordinates, height, width)
+    def test_sizes_that_are_none(self):
+        for size in (0, -1, 2.0, None):
+            for height, width in ((size, 3), (3, size)):
+                for call in (pixel_centers, lambda *sizes: render_image(coordinates, *sizes)):
+                    with pytest.raises(InputError, match=f"={size}"):
+                        call(height, width)
 
 
 class TestRenderImage:
@@ -74,14 +73,6 @@ class TestRenderImage:
         found = render_image(nearest, HEIGHT, WIDTH)
         assert found.shape == (HEIGHT, WIDTH, 1)
         assert np.array_equal(found[..., 0], picture.numpy())
-
-    def test_a_narrow_peak_is_sharpest_at_its_pixel(self):
-        center = torch.tensor([20.5 / WIDTH, 3.5 / HEIGHT])
-        found = render_image(
-            lambda x: (-((x - center) * 100).square().sum(-1, keepdim=True)).exp(), HEIGHT, WIDTH
-        )
-        assert np.unravel_index(found.argmax(), found.shape) == (3, 20, 0)
-        assert found.max() == 1.0
 
     def test_a_ramp_at_two_sizes(self):
         small, large = (render_image(lambda x: x[:, :1], n, n)[..., 0] for n in (8, 16))
@@ -126,17 +117,14 @@ class TestRenderImage:
         found = render_image(coordinates, 4, 6, convert=lambda v: v.mean(-1))
         assert found.shape == (4, 6, 1)
 
-    @pytest.mark.parametrize(
-        ("dtype", "stored"),
-        [
+    def test_dtypes(self):
+        for dtype, stored in (
             (torch.float64, np.float64),
             (torch.bfloat16, np.float32),
             (torch.float16, np.float16),
             (torch.uint8, np.uint8),
-        ],
-    )
-    def test_dtypes(self, dtype, stored):
-        assert render_image(lambda x: x.to(dtype), 3, 4).dtype == stored
+        ):
+            assert render_image(lambda x, dtype=dtype: x.to(dtype), 3, 4).dtype == stored
 
     def test_progress_counts_every_pixel(self):
         counted = []
@@ -178,13 +166,10 @@ class TestRenderImage:
         assert flags == [False]
         assert torch.is_grad_enabled()
 
-    @pytest.mark.parametrize(
-        "function",
-        [lambda x: torch.ones(1, 3), lambda x: torch.ones(3), lambda x: x.T, lambda x: x[1:]],
-    )
-    def test_rows_that_do_not_match_are_refused(self, function):
-        with pytest.raises(InputError, match="one row of values per coordinate"):
-            render_image(function, 4, 6)
+    def test_rows_that_do_not_match_are_refused(self):
+        for values in (torch.ones(1, 3), torch.ones(3), torch.ones(2, 24)):
+            with pytest.raises(InputError, match="one row of values per coordinate"):
+                render_image(lambda x, values=values: values, 4, 6)
 
     def test_global_state_is_left_alone(self):
         state = torch.get_rng_state()

@@ -1,15 +1,16 @@
-"""Encodings made of encodings: raw coordinates, normalized coordinates, several side by side."""
+"""Identity, normalized coordinates, and concatenation of encodings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..errors import integer_at_least, refuse
-from ..specs import build_from
+from .. import checks
+from ..errors import refuse
 from .encoding import Encoding
 from .phase import difference
 
@@ -79,24 +80,11 @@ class Normalized(Encoding):
     ) -> None:
         super().__init__(encoding.in_dim)
         self.encoding = encoding
-        low, high = (torch.as_tensor(v, dtype=torch.float64, device="cpu") for v in (lower, upper))
-        for name, bound in (("lower", low), ("upper", high)):
-            if bound.shape != (self.in_dim,) or not bool(bound.isfinite().all()):
-                refuse(
-                    f"{name} must be {self.in_dim} finite numbers, one per axis",
-                    f"{name}={bound.tolist()}",
-                    "Pass the box that holds the coordinates.",
-                )
-        if bool((high < low).any()):
-            refuse(
-                "upper must not be below lower",
-                f"lower={low.tolist()}, upper={high.tolist()}",
-                "Swap them.",
-            )
-        self._bounds = (low.tolist(), high.tolist())
-        extent = high - low
-        self.register_constant("lower", low)
-        extent = torch.where(extent > 0, extent, 1.0)
+        low, high = checks.box(lower, upper, self.in_dim, flat=True)
+        self._bounds = (low, high)
+        start, end = (torch.tensor(v, dtype=torch.float64, device="cpu") for v in (low, high))
+        extent = torch.where(end > start, end - start, 1.0)
+        self.register_constant("lower", start)
         self.register_constant("extent", extent)
         self.periods = tuple(
             None if period is None else period * length
@@ -111,17 +99,13 @@ class Normalized(Encoding):
     def spec(self) -> dict[str, Any]:
         """Return the settings as plain JSON values."""
         lower, upper = self._bounds
-        return {
-            "name": "normalized",
-            "encoding": self.encoding.spec(),
-            "lower": lower,
-            "upper": upper,
-        }
+        inner = self.encoding.spec()
+        return {"name": "normalized", "encoding": inner, "lower": lower, "upper": upper}
 
     def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:
         """Return the features of the normalized coordinates."""
-        home = self.lower.device  # the CPU where x's device has no float64
-        unit = difference(x.to(home), self.lower) / self.extent
+        device = self.lower.device  # the CPU where x's device has no float64
+        unit = difference(x.to(device), self.lower) / self.extent
         return self.encoding.features(unit, dtype).to(x.device)
 
 
@@ -148,35 +132,22 @@ class Concat(Encoding):
     ) -> None:
         parts = list(encodings)
         if not parts:
-            refuse("Concat needs at least one encoding", "none", "Pass a list of encodings.")
+            refuse("Concat needs at least one encoding", "none")
+        sizes = [part.in_dim for part in parts]
         if axes is None:
-            sizes = [part.in_dim for part in parts]
-            if len(set(sizes)) > 1:
-                refuse(
-                    "encodings side by side must agree on in_dim",
-                    f"in_dim={sizes}",
-                    "Name each one's input columns with axes=.",
-                )
             in_dim = sizes[0]
+            if len(set(sizes)) > 1:
+                rule = "encodings side by side must agree on in_dim, or name their columns in axes"
+                refuse(rule, f"in_dim={sizes}")
         else:
-            if len(axes) != len(parts):
-                refuse(
-                    "axes must name the columns of every encoding",
-                    f"{len(axes)} entries for {len(parts)} encodings",
-                    "Pass one list of columns per encoding.",
-                )
-            for part, columns in zip(parts, axes, strict=True):
-                for column in columns:
-                    integer_at_least(0, "a column in axes", column, "Count columns from 0.")
-                if len(columns) != part.in_dim:
-                    refuse(
-                        f"an encoding of in_dim={part.in_dim} takes as many columns",
-                        f"axes entry {list(columns)}",
-                        "Pass one column per input axis.",
-                    )
-            in_dim = 1 + max(column for columns in axes for column in columns)
+            column = partial(checks.integer, "a column in axes", least=0)
+            axes = [[column(number) for number in columns] for columns in axes]
+            if [len(columns) for columns in axes] != sizes:
+                rule = "axes must have a list for each encoding, of one column per input axis"
+                refuse(rule, f"axes={axes} for in_dim={sizes}")
+            in_dim = 1 + max(number for columns in axes for number in columns)
         super().__init__(in_dim)
-        self.axes = None if axes is None else [list(columns) for columns in axes]
+        self.axes = axes
         self.encodings = nn.ModuleList(parts)
         self.periods = tuple(self._period(axis) for axis in range(in_dim))
 
@@ -187,13 +158,13 @@ class Concat(Encoding):
 
     def _period(self, axis: int) -> float | None:
         """The period of an axis, where every encoding of it repeats with the same one."""
-        found = {
+        periods = {
             period
             for part, columns in self._parts()
             for period, column in zip(part.periods, columns, strict=True)
             if column == axis
         }
-        return found.pop() if len(found) == 1 else None
+        return periods.pop() if len(periods) == 1 else None
 
     @property
     def out_dim(self) -> int:
@@ -224,18 +195,3 @@ class Concat(Encoding):
     def extra_repr(self) -> str:
         """Show the columns; the parts show themselves."""
         return f"axes={self.axes}"
-
-
-def build_encoding(spec: Any) -> Encoding:
-    """Build the encoding that a spec describes.
-
-    Args:
-        spec: what `Encoding.spec` returned: a dict with ``name`` and the settings.
-
-    Raises:
-        InputError: an unknown name, or settings that the encoding does not take.
-    """
-    from . import COMBINATORS, ENCODINGS
-
-    nested = ("encoding", "encodings")
-    return build_from(spec, "encoding", ENCODINGS, COMBINATORS, nested=nested)

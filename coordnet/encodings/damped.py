@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from .. import checks
 from ..errors import refuse
 from .combine import Normalized
 from .encoding import Encoding
@@ -44,13 +44,10 @@ class Damped(Encoding):
         if not isinstance(encoding, FourierFeatures) or encoding.include_input:
             got = type(encoding).__name__
             got += " with include_input" if isinstance(encoding, FourierFeatures) else ""
-            refuse("Damped takes Fourier features alone", got, "Put other features beside it.")
+            refuse("Damped takes FourierFeatures without include_input", got)
         super().__init__(encoding.in_dim)
-        real = isinstance(decay, (int, float)) and not isinstance(decay, bool)
-        if not (real and math.isfinite(decay) and decay >= 0):
-            refuse("decay must be a finite number, at least 0", f"decay={decay!r}", "Pass 1.0.")
         self.encoding = encoding
-        self.decay = float(decay)
+        self.decay = checks.number("decay", decay, least=0)
         self.periods = encoding.periods
         cycles = encoding.cycles
         lengths = cycles.abs() if cycles.ndim == 2 else cycles[0].norm(dim=-1)[None]

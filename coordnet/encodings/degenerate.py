@@ -1,4 +1,4 @@
-"""Warnings of encodings most of whose features say nothing, or the same as others."""
+"""Warnings of encodings most of whose features are constant or repeat others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base of every encoding: sizes, the input check, the spec."""
+"""The base class of encodings: sizes, the check of inputs, the spec."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor
 
+from .. import checks
 from ..constants import ExactConstants, cast_of
-from ..errors import integer_at_least, refuse
-from .defaults import SignalShape, by_parameters
+from ..errors import refuse
+from ..specs import settings_text
+from .signal import SignalShape, matching_settings
 
 __all__ = ["Encoding"]
 
@@ -37,7 +39,7 @@ class Encoding(ExactConstants):
 
     def __init__(self, in_dim: int) -> None:
         super().__init__()
-        self.in_dim = integer_at_least(1, "in_dim", in_dim, "Pass the number of coordinate axes.")
+        self.in_dim = checks.integer("in_dim", in_dim, least=1)
         self.periods = (None,) * self.in_dim
 
     @property
@@ -50,22 +52,16 @@ class Encoding(ExactConstants):
         raise NotImplementedError
 
     @classmethod
-    def for_signal(cls, name: str, signal: SignalShape) -> dict[str, Any]:
+    def for_signal(cls, signal: SignalShape) -> dict[str, Any]:
         """Return the constructor's settings that suit a signal, where the user sets none.
 
-        Here they follow from the names of its parameters: ``period`` is that of the signal, or
-        twice its extent where it does not repeat; ``periodic`` says for each axis whether it
-        repeats; ``k`` is the number of harmonics that its samples suggest. ``period`` is one
-        number where all axes agree, else one for each. Override it for other parameters that
-        should depend on the signal.
+        Here they follow from the names of its parameters, see `matching_settings`: ``period``,
+        ``periodic`` and ``k``. Override it for others that should depend on the signal.
 
         Args:
-            name: the name in ENCODINGS, where a class has several constructors.
-            signal: the kind, the size and the periods of what is to be fitted.
+            signal: size, periods and frequencies of what is to be fitted.
         """
-        from . import ENCODINGS
-
-        return by_parameters(ENCODINGS[name], signal)
+        return matching_settings(cls, signal)
 
     def on_domain(self, lower: Tensor, upper: Tensor) -> Encoding:
         """Return an encoding for coordinates that lie in the box from ``lower`` to ``upper``.
@@ -112,20 +108,14 @@ class Encoding(ExactConstants):
         """Raise `InputError` unless ``x`` is a real tensor whose last axis is ``in_dim``."""
         name = type(self).__name__
         if not isinstance(x, Tensor):
-            refuse(
-                f"{name} takes a torch tensor of coordinates",
-                type(x).__name__,
-                "Pass torch.as_tensor(x).",
-            )
+            refuse(f"{name} takes a torch tensor of coordinates", type(x).__name__)
         if x.dtype == torch.bool or x.is_complex():
-            refuse(f"{name} takes real numbers", f"dtype {x.dtype}", "Convert the input first.")
+            refuse(f"{name} takes real numbers", f"dtype {x.dtype}")
         if x.ndim == 0 or x.shape[-1] != self.in_dim:
-            got = x.shape[-1] if x.ndim else "no axes"
-            hint = " (x[..., None] adds the axis)" if self.in_dim == 1 else ""
             refuse(
                 f"the last axis of the input of {name} must be in_dim={self.in_dim}",
-                f"{got} in shape {tuple(x.shape)}",
-                f"Pass coordinates of shape (..., {self.in_dim}){hint}.",
+                f"{x.shape[-1] if x.ndim else 'no axes'} in shape {tuple(x.shape)}",
+                "x[..., None] adds the axis." if self.in_dim == 1 else "",
             )
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
@@ -144,5 +134,4 @@ class Encoding(ExactConstants):
 
     def extra_repr(self) -> str:
         """Show the settings in ``print(module)``."""
-        shown = (f"{key}={value!r}" for key, value in self.spec().items() if key != "name")
-        return ", ".join(shown) + f" → out_dim={self.out_dim}"
+        return f"{settings_text(self.spec())} → out_dim={self.out_dim}"

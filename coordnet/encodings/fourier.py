@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import torch
-from torch import Tensor
-
-from ..errors import boolean, integer_at_least, positive_number, refuse
+from .. import checks
+from ..errors import refuse
 from . import frequencies as ladders
-from .defaults import SignalShape, ladder_settings
-from .degenerate import warn_of_constants, warn_of_repeats
-from .encoding import Encoding
-from .multiples import steps_up_to
-from .phase import encode
+from .degenerate import warn_of_repeats
+from .signal import SignalShape, suited_by
+from .sinusoids import Sinusoids, constant
 
 __all__ = ["FourierFeatures"]
 
 Period = float | Sequence[float]
-_MOST = 1 << 20  # frequencies on all axes together, wave vectors of a lattice
+_MAX_FREQUENCIES = 1 << 20  # on all axes together; wave vectors of a lattice
 
 
-class FourierFeatures(Encoding):
+class FourierFeatures(Sinusoids):
     """Sines and cosines of a coordinate on a ladder of frequencies.
 
     The constructor makes the harmonic map: for each axis
@@ -70,21 +65,17 @@ class FourierFeatures(Encoding):
         tensor([[0., 1., 0., 1.]])
     """
 
-    cycles: Tensor
-    period: Tensor | None
-    _steps: Tensor | None  # of the harmonic ladder, on the device of the cycles
-
     def __init__(
         self, in_dim: int = 1, k: int = 16, period: Period = math.tau, include_input: bool = False
     ) -> None:
         super().__init__(in_dim)
-        k = _check_k(k, "harmonics", self.in_dim)
-        each = _per_axis("period", period, self.in_dim)
+        k = _check_k(k, self.in_dim)
+        periods = checks.per_axis("period", period, self.in_dim, checks.positive)
         cycles = ladders.harmonic(k).expand(self.in_dim, k)
-        self._set("harmonic", cycles, each, include_input, k=k, period=_plain(each))
-        self._steps = steps_up_to(k, self.cycles.device)
+        self._set("harmonic", cycles, periods, include_input, k=k, period=checks.plain(periods))
 
     @classmethod
+    @suited_by(ladders.octave_settings)
     def octave(
         cls, in_dim: int, k: int, period: Period = math.tau, include_input: bool = False
     ) -> FourierFeatures:
@@ -101,15 +92,14 @@ class FourierFeatures(Encoding):
             include_input: put x before the features (NeRF does).
         """
         self = cls._new(in_dim)
-        k = _check_k(k, "octaves", self.in_dim)
-        if k > 1000:
-            refuse("k must be at most 1000 octaves", f"k={k}", "2^1000 is near float64's end.")
-        each = _per_axis("period", period, self.in_dim)
+        k = checks.integer("k", _check_k(k, self.in_dim), most=1000)  # 2^1000: near float64's end
+        periods = checks.per_axis("period", period, self.in_dim, checks.positive)
         cycles = ladders.octave(k).expand(self.in_dim, k)
-        self._set("octave", cycles, each, include_input, k=k, period=_plain(each))
+        self._set("octave", cycles, periods, include_input, k=k, period=checks.plain(periods))
         return self
 
     @classmethod
+    @suited_by(ladders.geometric_settings)
     def geometric(
         cls,
         in_dim: int,
@@ -133,14 +123,14 @@ class FourierFeatures(Encoding):
             include_input: put x before the features.
         """
         self = cls._new(in_dim)
-        k = _check_k(k, "frequencies", self.in_dim)
-        C = positive_number("C", C, "The Transformer's value is 10000.0.")
-        each = _per_axis("scale", scale, self.in_dim)
-        cycles = ladders.geometric(k, C) * _constant(each)[:, None]
-        self._set("geometric", cycles, None, include_input, k=k, C=C, scale=_plain(each))
+        k, C = _check_k(k, self.in_dim), checks.positive("C", C)
+        scales = checks.per_axis("scale", scale, self.in_dim, checks.positive)
+        cycles = ladders.geometric(k, C) * constant(scales)[:, None]
+        self._set("geometric", cycles, None, include_input, k=k, C=C, scale=checks.plain(scales))
         return self
 
     @classmethod
+    @suited_by(ladders.gaussian_settings)
     def gaussian(
         cls,
         in_dim: int,
@@ -168,34 +158,28 @@ class FourierFeatures(Encoding):
             k: number of frequency vectors; 2k features in all.
             sigma: standard deviation in cycles per unit of x, one number or one per axis. In a
                 `Field` the unit of an axis without a period is the whole domain.
-            seed: seed of the draw, a whole number of at least 0.
+            seed: seed of the draw, an integer of at least 0.
             period: the period in x's unit, one number or one per axis, or None.
             include_input: put x before the features.
         """
         self = cls._new(in_dim)
-        k = _check_k(k, "frequencies", self.in_dim)
-        spread = _per_axis("sigma", sigma, self.in_dim)
-        seed = integer_at_least(0, "seed", seed, "Pass seed=0, say.")
-        if seed >= 1 << 64:
-            refuse("seed must be below 2^64", f"seed={seed}", "Pass seed=0, say.")
+        k, seed = _check_k(k, self.in_dim), checks.seed(seed)
+        sigmas = checks.per_axis("sigma", sigma, self.in_dim, checks.positive)
+        settings = {"k": k, "sigma": checks.plain(sigmas), "seed": seed, "period": None}
         if period is None:
-            each, cycles = None, ladders.gaussian(self.in_dim, k, _constant(spread), seed)
-        else:
-            each = _per_axis("period", period, self.in_dim)
-            whole = _constant(spread) * _constant(each)
-            cycles = ladders.integer_gaussian(self.in_dim, k, whole, seed)
-        settings = {
-            "k": k,
-            "sigma": _plain(spread),
-            "seed": seed,
-            "period": None if each is None else _plain(each),
-        }
-        self._set("gaussian", cycles[None], each, include_input, **settings)
-        if each is not None:
-            warn_of_repeats(cycles)
+            cycles = ladders.gaussian(self.in_dim, k, constant(sigmas), seed)
+            self._set("gaussian", cycles[None], None, include_input, **settings)
+            return self
+        periods = checks.per_axis("period", period, self.in_dim, checks.positive)
+        per_period = constant(sigmas) * constant(periods)
+        cycles = ladders.integer_gaussian(self.in_dim, k, per_period, seed)
+        settings["period"] = checks.plain(periods)
+        self._set("gaussian", cycles[None], periods, include_input, **settings)
+        warn_of_repeats(cycles)
         return self
 
     @classmethod
+    @suited_by(ladders.lattice_settings)
     def lattice(
         cls, in_dim: int, k: int, period: Period = math.tau, include_input: bool = False
     ) -> FourierFeatures:
@@ -212,174 +196,30 @@ class FourierFeatures(Encoding):
             include_input: put x before the features.
         """
         self = cls._new(in_dim)
-        k = _check_k(k, "degrees", self.in_dim)
+        k = _check_k(k, self.in_dim)
         digits = self.in_dim * math.log10(2 * k + 1)
-        number = ((2 * k + 1) ** self.in_dim - 1) // 2 if digits < 18 else None
-        if number is None or number > _MOST:
-            many = f"about 1e{digits:.0f}" if number is None else f"{number}"
+        number = ladders.lattice_size(self.in_dim, k) if digits < 18 else math.inf
+        if number > _MAX_FREQUENCIES:
+            many = f"about 1e{digits:.0f}" if number == math.inf else f"{number}"
             refuse(
-                f"a lattice may have at most {_MOST:,} wave vectors",
+                f"a lattice may have at most {_MAX_FREQUENCIES:,} wave vectors",
                 f"k={k} in {self.in_dim} dimensions, which has {many}",
-                "Pass a smaller k, or use .gaussian with a period.",
+                "A Gaussian ladder with a period has as many as you ask for.",
             )
-        each = _per_axis("period", period, self.in_dim)
+        periods = checks.per_axis("period", period, self.in_dim, checks.positive)
         cycles = ladders.lattice(self.in_dim, k)[None]
-        self._set("lattice", cycles, each, include_input, k=k, period=_plain(each))
+        self._set("lattice", cycles, periods, include_input, k=k, period=checks.plain(periods))
         return self
 
     @classmethod
-    def for_signal(cls, name: str, signal: SignalShape) -> dict[str, Any]:
-        """Return the settings of a ladder that suit a signal."""
-        return ladder_settings(name, signal) or super().for_signal(name, signal)
-
-    @classmethod
-    def _new(cls, in_dim: int) -> FourierFeatures:
-        self = cls.__new__(cls)
-        Encoding.__init__(self, in_dim)
-        return self
-
-    def _set(
-        self,
-        ladder: str,
-        cycles: Tensor,
-        each: tuple[float, ...] | None,
-        include_input: bool,
-        **settings: Any,
-    ) -> None:
-        if not cycles.is_meta and not bool(cycles.isfinite().all()):
-            named = {**settings, "period": each} if each else settings
-            refuse(
-                f"the frequencies of {ladder!r} must be finite in float64",
-                ", ".join(f"{key}={value!r}" for key, value in named.items()),
-                "Pass settings of a moderate size.",
-            )
-        self.ladder = ladder
-        self.include_input = boolean("include_input", include_input)
-        self._settings = settings
-        self._steps = None
-        self.register_constant("cycles", cycles.contiguous())
-        if each is None:
-            self.period = None
-        else:
-            self.register_constant("period", _constant(each))
-            if not self.include_input:
-                self.periods = each
-
-    @property
-    def axis_aligned(self) -> bool:
-        """Whether every feature depends on one axis alone."""
-        return self.cycles.ndim == 2
-
-    @property
-    def num_frequencies(self) -> int:
-        """Number of (sin, cos) pairs."""
-        return self.cycles.numel() if self.axis_aligned else self.cycles.shape[1]
-
-    @property
-    def out_dim(self) -> int:
-        """Number of features: two per frequency, and in_dim more with ``include_input``."""
-        return 2 * self.num_frequencies + (self.in_dim if self.include_input else 0)
-
-    @property
-    def frequencies(self) -> Tensor:
-        """Angular wave vectors ω of the pairs sin ω·x, cos ω·x: radians per unit of x.
-
-        Shape ``(num_frequencies, in_dim)``, float64, in the order of the features.
-        """
-        if self.axis_aligned:
-            vectors = torch.block_diag(*(axis[:, None] for axis in self.cycles))
-        else:
-            vectors = self.cycles[0]
-        vectors = vectors if self.period is None else vectors / self.period
-        return vectors * math.tau
-
-    def spec(self) -> dict[str, Any]:
-        """Return the settings as plain JSON values."""
-        return {
-            "name": self.ladder,
-            "in_dim": self.in_dim,
-            **self._settings,
-            "include_input": self.include_input,
-        }
-
-    def on_domain(self, lower: Tensor, upper: Tensor) -> Encoding:
-        """Put a `Normalized` before what is measured in domain lengths.
-
-        That is a Gaussian ladder without a period (its sigma is in cycles per domain), and the
-        raw input of ``include_input``.
-        """
-        with self.cycles.device:  # not on the default device
-            return self._on_domain(lower, upper)
-
-    def _on_domain(self, lower: Tensor, upper: Tensor) -> Encoding:
-        from .combine import Concat, Identity, Normalized
-
-        if self.ladder == "geometric":
-            warn_of_constants(self.cycles, upper - lower)
-        own_unit = self.ladder != "gaussian" or self.period is not None
-        if not own_unit:
-            return Normalized(self, lower, upper)
-        if self.include_input:
-            bare = _without_input(self)
-            return Concat([Normalized(Identity(self.in_dim), lower, upper), bare])
-        return self
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
-        super()._apply(fn, recurse)
-        if self._steps is not None:
-            self._steps = steps_up_to(self.cycles.shape[1], self.cycles.device)
-        return self
-
-    def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:
-        """Return the features of checked coordinates in ``dtype``."""
-        constants = self._buffers  # attributes of a module are looked up slowly
-        cycles: Any = constants["cycles"]
-        steps = self._steps
-        if steps is not None and steps.device != cycles.device:  # of buffers that were swapped
-            steps = steps_up_to(cycles.shape[1], cycles.device)
-        features = encode(x, cycles, constants.get("period"), dtype, steps)
-        if self.include_input:
-            features = torch.cat([x.to(features.dtype), features], -1)
-        return features
+    def for_signal(cls, signal: SignalShape) -> dict[str, Any]:
+        """Return the settings of the harmonic ladder that suit a signal."""
+        return {"k": signal.harmonics, "period": signal.wavelengths}
 
 
-def _without_input(encoding: FourierFeatures) -> FourierFeatures:
-    bare = FourierFeatures._new(encoding.in_dim)
-    period = None if encoding.period is None else tuple(encoding.period.tolist())
-    bare._set(encoding.ladder, encoding.cycles, period, False, **encoding._settings)
-    bare._steps = encoding._steps
-    return bare
-
-
-def _constant(values: Sequence[float]) -> Tensor:
-    """Return float64 numbers on the CPU, whatever the default device is."""
-    return torch.tensor(values, dtype=torch.float64, device="cpu")
-
-
-def _check_k(k: int, what: str, in_dim: int) -> int:
-    k = integer_at_least(1, "k", k, f"Pass k=1 or more {what}; raw x is `Identity`.")
-    if k * in_dim > _MOST:
+def _check_k(k: int, in_dim: int) -> int:
+    k = checks.integer("k", k, least=1)
+    if k * in_dim > _MAX_FREQUENCIES:
         got = f"k={k:,}" if k < 10**18 else "a k above 10^18"
-        refuse(
-            f"k * in_dim must be at most {_MOST:,}",
-            f"{got} on {in_dim:,} axes",
-            f"Pass fewer {what}: 16 to 1024 are usual.",
-        )
+        refuse(f"k * in_dim must be at most {_MAX_FREQUENCIES:,}", f"{got} on {in_dim:,} axes")
     return k
-
-
-def _per_axis(name: str, value: Period, in_dim: int) -> tuple[float, ...]:
-    """Return ``value`` as one float per axis."""
-    if isinstance(value, (Tensor, np.ndarray)):
-        value = value.tolist()
-    remedy = f"Pass one number, or {in_dim} of them."
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        if len(value) != in_dim:
-            refuse(f"{name} must be one number or one per axis", f"{name}={value!r}", remedy)
-        return tuple(positive_number(name, each, remedy) for each in value)
-    return (positive_number(name, value, remedy),) * in_dim
-
-
-def _plain(each: tuple[float, ...]) -> float | list[float]:
-    """One number where all axes agree: the spec reads as the call did."""
-    return each[0] if len(set(each)) == 1 else list(each)

@@ -54,7 +54,7 @@ def interpolate(
 
 
 class _Lookup:
-    """The matrix A of one batch, in blocks: rows and fractions, kept or worked out each time.
+    """The matrix A of one batch, in blocks: rows and fractions, cached or computed each time.
 
     Attributes:
         width: real numbers that travel together: 2 where features come in pairs, otherwise 1.
@@ -79,7 +79,7 @@ class _Lookup:
         self.slices = [
             slice(i, min(i + step, self.number)) for i in range(0, self.number, max(1, step))
         ]
-        self.keep, self.kept = keep, dict[int, tuple[Tensor, Tensor]]()
+        self.keep, self.cached = keep, dict[int, tuple[Tensor, Tensor]]()
         self._memory: dict[str, Tensor] = {}
 
     def memory(self, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
@@ -98,13 +98,14 @@ class _Lookup:
 
         Both last until the next block.
         """
-        narrow, fraction = found = self.kept.get(samples.start) or self.work_out(samples)
+        pair = self.cached.get(samples.start) or self.compute(samples)
         if self.keep:
-            self.kept[samples.start] = found
+            self.cached[samples.start] = pair
+        narrow, fraction = pair
         rows = self.memory("rows", narrow.shape, torch.int64).copy_(narrow)
         return rows, self.widened(fraction)
 
-    def work_out(self, samples: slice) -> tuple[Tensor, Tensor]:
+    def compute(self, samples: slice) -> tuple[Tensor, Tensor]:
         """Return int32 rows of some samples, (2^d, L, n), and their fractions, (d, L, n)."""
         layout = self.layout
         u = unit_coordinates(self.x[samples], layout)
@@ -155,12 +156,12 @@ class _Lookup:
         # only the lowest bits of a product count, and they do not care about the others of its
         # factors: without those it mostly fits 32 bits (to look would make a CUDA device wait)
         narrow = low.device.type == "cpu" and (int(layout.vertices.max()) + 1) * mask < 1 << 31
-        whole = torch.int32 if narrow else torch.int64
+        dtype = torch.int32 if narrow else torch.int64
         changes = []
         for axis, prime in zip(range(len(low)), PRIMES, strict=False):
             prime = prime & mask
-            first = low[axis, number:].to(whole) * prime
-            way = prime if ways is None else ways[axis, number:].to(whole) * prime
+            first = low[axis, number:].to(dtype) * prime
+            way = prime if ways is None else ways[axis, number:].to(dtype) * prime
             changes.append(((first ^ (first + way)) & mask).int())
             if axis:
                 rows[0].bitwise_xor_((first & mask).int())
@@ -212,8 +213,8 @@ class _Gather(torch.autograd.Function):
         out = empty(shape, columns.dtype, tables.device)
         for samples in lookup.slices:
             rows, fractions = lookup.block(samples)
-            found = lookup.corners(rows)
-            lines, target = rows.flatten(0, 1), _together(found).flatten(0, 1)
+            values = lookup.corners(rows)
+            lines, target = rows.flatten(0, 1), _together(values).flatten(0, 1)
             for column in range(width):
                 # a column by itself: gathers of single numbers are the quick ones, and those
                 # from many views of it run side by side
@@ -221,8 +222,8 @@ class _Gather(torch.autograd.Function):
                 torch.gather(views, 1, lines, out=target)
                 for axis in reversed(range(len(fractions))):
                     half = 2**axis
-                    found[:half].lerp_(found[half : 2 * half], fractions[axis])
-                out[samples, :, column] = _together(found[0]).t()
+                    values[:half].lerp_(values[half : 2 * half], fractions[axis])
+                out[samples, :, column] = _together(values[0]).t()
         return _numbers(out).flatten(1)
 
     @staticmethod

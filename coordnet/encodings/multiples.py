@@ -66,11 +66,11 @@ def _fill(waves: Tensor, turns: Tensor, steps: Tensor, m: int) -> None:
     base = waves[:, :m]
     torch.complex(sin[:, :m], cos[:, :m], out=base)
     factors = torch.complex(cos[:, m:], sin[:, m:])
-    whole = k // m - 1
-    rest = k - (whole + 1) * m
-    if whole:
-        out = waves[:, m : k - rest].view(number, whole, m)
-        _multiply(base[:, None], factors[:, :whole, None], out)
+    groups = k // m - 1
+    rest = k - (groups + 1) * m
+    if groups:
+        out = waves[:, m : k - rest].view(number, groups, m)
+        _multiply(base[:, None], factors[:, :groups, None], out)
     if rest:
         _multiply(waves[:, :rest], factors[:, -1:], waves[:, k - rest :])
 
@@ -101,6 +101,6 @@ def _whole_rows(number: int, products: int) -> list[slice]:
     if threads <= 8:  # 8 threads at most take part in 8 · 32,768 products
         step = math.lcm(*range(1, threads + 1))
         run = max(single, min(8 * single, number) // step * step)
-    whole = number // run * run
-    runs = [slice(i, i + run) for i in range(0, whole, run)]
-    return runs + [slice(i, min(i + single, number)) for i in range(whole, number, single)]
+    even = number // run * run
+    runs = [slice(i, i + run) for i in range(0, even, run)]
+    return runs + [slice(i, min(i + single, number)) for i in range(even, number, single)]

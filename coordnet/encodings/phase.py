@@ -81,7 +81,7 @@ def encode(
         x: coordinates, shape ``(..., d)``, any real dtype.
         cycles: float64; ``(d, k)`` for k frequencies on each axis by itself, or ``(1, M, d)``
             for M wave vectors over all axes.
-        period: float64, shape ``(d,)``; the cycles are then whole numbers. None: cycles are per
+        period: float64, shape ``(d,)``; the cycles are then integers. None: cycles are per
             unit of x.
         dtype: of the features, float32 or float64.
         steps: `steps_up_to` k where ``cycles`` are 1 … k on every axis, which is quicker.

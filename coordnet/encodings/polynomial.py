@@ -1,4 +1,4 @@
-"""Powers of the coordinates: what a trend is made of."""
+"""Polynomial features: powers of the coordinates."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import integer_at_least, refuse
+from .. import checks
 from .combine import Normalized
 from .encoding import Encoding
 
 __all__ = ["Polynomial"]
 
-_MOST_DEGREE = 20
+_MAX_DEGREE = 20  # higher powers cannot be told apart in float64
 
 
 class Polynomial(Encoding):
@@ -35,10 +35,7 @@ class Polynomial(Encoding):
 
     def __init__(self, in_dim: int, degree: int = 1) -> None:
         super().__init__(in_dim)
-        self.degree = integer_at_least(1, "degree", degree, "Pass 1 for a straight line.")
-        if self.degree > _MOST_DEGREE:
-            rule = f"degree must be at most {_MOST_DEGREE}"
-            refuse(rule, f"degree={degree}", "Higher powers cannot be told apart in float64.")
+        self.degree = checks.integer("degree", degree, least=1, most=_MAX_DEGREE)
 
     @property
     def out_dim(self) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ..errors import integer_at_least, refuse
+from .. import checks
+from ..errors import refuse
 from .fourier import FourierFeatures
 
 __all__ = ["SinusoidalPositionalEncoding"]
@@ -37,13 +38,9 @@ class SinusoidalPositionalEncoding(nn.Module):
 
     def __init__(self, d: int, C: float = 10_000.0) -> None:
         super().__init__()
-        self.d = integer_at_least(2, "d", d, "Pass an even size such as 512.")
+        self.d = checks.integer("d", d, least=2)
         if self.d % 2:
-            refuse(
-                "d must be even: every sine has its cosine",
-                f"d={d}",
-                f"Pass d={self.d - 1} or d={self.d + 1}.",
-            )
+            refuse("d must be even: every sine has its cosine", f"d={d}")
         self.features = FourierFeatures.geometric(1, self.d // 2, C)
         self.C = float(C)
 
@@ -67,7 +64,7 @@ class SinusoidalPositionalEncoding(nn.Module):
             n: number of positions, at least 0.
             start: the first position.
         """
-        n = integer_at_least(0, "n", n, "Pass the number of positions.")
+        n = checks.integer("n", n, least=0)
         return self.encode(self._count(n, start))
 
     def forward(self, tokens: Tensor, positions: Tensor | None = None, start: int = 0) -> Tensor:
@@ -102,35 +99,21 @@ class SinusoidalPositionalEncoding(nn.Module):
             got = f"shape {tuple(tokens.shape)}, dtype {tokens.dtype}"
         else:
             return
-        refuse(
-            f"tokens must be a floating point tensor of shape (..., n, d={self.d})",
-            got,
-            "Put the sequence on the axis before the last.",
-        )
+        refuse(f"tokens must be a floating point tensor of shape (..., n, d={self.d})", got)
 
     @staticmethod
     def _check_positions(positions: Tensor, rows: torch.Size, start: int) -> None:
         if start != 0:
-            refuse(
-                "give positions or a start, not both", f"start={start!r}", "Add it to positions."
-            )
+            refuse("give positions or a start, not both", f"start={start!r}")
         _check_tensor(positions)
         shape = tuple(positions.shape)
         sizes = zip(reversed(shape), reversed(rows), strict=False)
         if len(shape) > len(rows) or any(a not in (1, b) for a, b in sizes):
-            refuse(
-                f"positions must broadcast to the tokens' {tuple(rows)}",
-                f"shape {shape}",
-                "Pass one position per token.",
-            )
+            refuse(f"positions must broadcast to the tokens' {tuple(rows)}", f"shape {shape}")
 
     def _count(self, n: int, start: int) -> Tensor:
-        if isinstance(start, bool) or not hasattr(start, "__index__"):
-            refuse(
-                "start must be a whole number",
-                f"start={start!r}",
-                "Real positions go through positions= or encode().",
-            )
+        remedy = "Real positions go through positions= or encode()."
+        start = checks.integer("start", start, remedy=remedy)
         return torch.arange(start, start + n, device=self.features.cycles.device)
 
     def extra_repr(self) -> str:
@@ -140,8 +123,4 @@ class SinusoidalPositionalEncoding(nn.Module):
 
 def _check_tensor(positions: Tensor) -> None:
     if not isinstance(positions, Tensor):
-        refuse(
-            "positions must be a torch tensor",
-            type(positions).__name__,
-            "Pass torch.as_tensor(positions).",
-        )
+        refuse("positions must be a torch tensor", type(positions).__name__)

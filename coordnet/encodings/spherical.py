@@ -8,14 +8,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .. import checks
 from ..constants import supports_float64
-from ..errors import integer_at_least, refuse
+from ..errors import refuse
 from ..modes import is_traced
 from .encoding import Encoding
 
 __all__ = ["SphericalHarmonics"]
 
-_MOST = 16
+_MAX_DEGREE = 16
 _CPU_ROWS = 8192
 
 
@@ -60,14 +61,8 @@ class SphericalHarmonics(Encoding):
     def __init__(self, in_dim: int = 3, degree: int = 4) -> None:
         super().__init__(in_dim)
         if self.in_dim != 3:
-            refuse(
-                "spherical harmonics take directions in space, in_dim=3",
-                f"in_dim={in_dim}",
-                "Use Fourier features for other coordinates.",
-            )
-        self.degree = integer_at_least(1, "degree", degree, "4 is the usual number.")
-        if self.degree > _MOST:
-            refuse(f"degree must be at most {_MOST}", f"degree={degree}", "4 is the usual number.")
+            refuse("spherical harmonics take directions in space, in_dim=3", f"in_dim={in_dim}")
+        self.degree = checks.integer("degree", degree, least=1, most=_MAX_DEGREE)
 
     @property
     def out_dim(self) -> int:
@@ -80,13 +75,13 @@ class SphericalHarmonics(Encoding):
 
     def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:
         """Return the harmonics of ``x``, shape ``(..., 3)`` to ``(..., degree²)``."""
-        home = x.device if supports_float64(x.device) else torch.device("cpu")
-        flat = x.reshape(-1, 3).to(home)
+        device = x.device if supports_float64(x.device) else torch.device("cpu")
+        flat = x.reshape(-1, 3).to(device)
         # in blocks that the cache holds until their features are side by side
-        whole = is_traced() or home.type != "cpu"
+        at_once = is_traced() or device.type != "cpu"
         blocks = [
             torch.stack(_harmonics(block.to(torch.float64), self.degree), -1).to(dtype)
-            for block in ([flat] if whole else flat.split(_CPU_ROWS))
+            for block in ([flat] if at_once else flat.split(_CPU_ROWS))
         ]
         features = blocks[0] if len(blocks) == 1 else torch.cat(blocks)
         return features.to(x.device).reshape(*x.shape[:-1], self.out_dim)
@@ -96,7 +91,7 @@ def _harmonics(directions: Tensor, degree: int) -> list[Tensor]:
     """Return the degree² features of float64 directions ``(N, 3)``, each of shape ``(N,)``."""
     x, y, z = directions.unbind(-1)
     squared = x * x + y * y + z * z
-    found: dict[tuple[int, int], Tensor] = {}
+    harmonics: dict[tuple[int, int], Tensor] = {}
     real, imaginary = None, None  # of (x + iy)^m; 1 and 0 at first
     sectoral = math.sqrt(1 / (4 * math.pi))
     for m in range(degree):
@@ -116,7 +111,7 @@ def _harmonics(directions: Tensor, degree: int) -> list[Tensor]:
                     product = product - b * (squared * before)
                 before, last = last, a * product
             if real is None or imaginary is None:
-                found[l, 0] = last
+                harmonics[l, 0] = last
             else:
-                found[l, m], found[l, -m] = last * real, last * imaginary
-    return [found[l, m] for l in range(degree) for m in range(-l, l + 1)]  # noqa: E741
+                harmonics[l, m], harmonics[l, -m] = last * real, last * imaginary
+    return [harmonics[l, m] for l in range(degree) for m in range(-l, l + 1)]  # noqa: E741

@@ -69,16 +69,16 @@ def interpolate_plainly(x: Tensor, tables: Tensor, layout: Layout, smooth: bool)
     if smooth:
         fraction = fraction * fraction * (3 - 2 * fraction)
     fraction = fraction.to(tables.dtype)
-    ends = tuple(each.long() for each in wrapped(cell.int(), layout))
-    found = []
+    ends = tuple(vertices.long() for vertices in wrapped(cell.int(), layout))
+    values = []
     for rows in _corner_rows(ends, layout):
         # not tables[rows], whose backward adds up in an order of its threads' own
-        values = tables.index_select(0, rows.reshape(-1))
-        found.append(values.reshape(*rows.shape, tables.shape[1]))  # (L, N, F)
+        corner = tables.index_select(0, rows.reshape(-1))
+        values.append(corner.reshape(*rows.shape, tables.shape[1]))  # (L, N, F)
     for axis in reversed(range(len(u))):
-        pairs = zip(found[: 2**axis], found[2**axis :], strict=True)
-        found = [torch.lerp(low, high, fraction[axis][..., None]) for low, high in pairs]
-    return found[0].movedim(0, 1).flatten(1)
+        pairs = zip(values[: 2**axis], values[2**axis :], strict=True)
+        values = [torch.lerp(low, high, fraction[axis][..., None]) for low, high in pairs]
+    return values[0].movedim(0, 1).flatten(1)
 
 
 def _corner_rows(ends: tuple[Tensor, ...], layout: Layout) -> list[Tensor]:
@@ -104,7 +104,7 @@ def _corner_rows(ends: tuple[Tensor, ...], layout: Layout) -> list[Tensor]:
         refuse(
             "PyTorch's older ONNX exporter has no exclusive or, which hashed levels need",
             "torch.onnx.export with dynamo=False",
-            "Pass dynamo=True, or a larger log2_hashmap_size: dense levels are exported.",
+            "Pass dynamo=True, or a log2_hashmap_size that keeps all levels dense.",
         )
     offsets = layout.offsets[layout.dense :]
     pairs = zip(dense, hashed, strict=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._lazy import LazyTable, attach
+from .._lazy import Table, attach
 
 if TYPE_CHECKING:
     from .kind import Kind
 
 # name in saved runs → what describes the kind, without importing torch
-KINDS: LazyTable[Kind] = LazyTable(
+KINDS: Table[Kind] = Table(
     "coordnet",
     {
         "image": "pictures.options:KIND",
@@ -18,6 +18,7 @@ KINDS: LazyTable[Kind] = LazyTable(
         "table": "series.options:KIND",
         "scene": "scenes.options:KIND",
     },
+    group="coordnet.kinds",
 )
 
 __getattr__, __dir__, __all__ = attach(__name__)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..encodings import ENCODINGS, Encoding
-from ..encodings.defaults import constructors_with
 from ..errors import InputError, refuse
 from ..networks import NETWORKS, Network
+from ..specs import names_with, settings_of
 from .options import EncodingOptions
 from .parsing import plain_value
 from .recipe import Recipe
 
 __all__ = ["build_encoding", "build_network", "require_period"]
-
-# which the signal and the other part determine
-_SIZES = {"in_dim", "out_dim"}
 
 
 def build_encoding(
@@ -44,7 +40,7 @@ def build_encoding(
     for option in ("k", "C", "sigma"):
         value = getattr(options, option)
         if value is not None:
-            able = constructors_with(option)
+            able = names_with(ENCODINGS, option)
             if name not in able:
                 refuse(
                     f"--{option} belongs to --encoding {' or '.join(able)}",
@@ -52,7 +48,7 @@ def build_encoding(
                     "Leave it away, or choose another encoding.",
                 )
             settings[option] = value
-    if name in constructors_with("seed"):
+    if name in names_with(ENCODINGS, "seed"):
         settings["seed"] = options.seed
     settings |= _asked_for(options, name, network)[0]
     return _built(ENCODINGS[name], (in_dim,), settings, f"--encoding {name}")
@@ -72,7 +68,7 @@ def build_network(in_dim: int, out_dim: int, options: EncodingOptions, recipe: R
     """
     name = options.network
     build = NETWORKS[name]
-    known = _settings(build)
+    known = settings_of(build)
     settings: dict[str, object] = {}
     sizes = {
         "hidden_dim": ("--hidden-dim", options.hidden_dim, recipe.hidden_dim),
@@ -103,7 +99,7 @@ def require_period(
     for wanted, period in zip(periods, encoding.periods, strict=True):
         if wanted is not None and not (period and math.isclose(period, wanted)):
             # a grid that wraps around does so after one unit
-            able = constructors_with("period", *(["periodic"] if wanted == 1.0 else []))
+            able = names_with(ENCODINGS, "period", *(["periodic"] if wanted == 1.0 else []))
             refuse(
                 f"{flag} needs an encoding that repeats",
                 f"--encoding {name}",
@@ -116,8 +112,8 @@ def _asked_for(
 ) -> tuple[dict[str, object], dict[str, object]]:
     """Return what ``--set`` sets of the encoding and of the network."""
     parts = {
-        "encoding": (_settings(ENCODINGS[encoding]), {}),
-        "network": (_settings(NETWORKS[network]) if network in NETWORKS else [], {}),
+        "encoding": (settings_of(ENCODINGS[encoding]), {}),
+        "network": (settings_of(NETWORKS[network]) if network in NETWORKS else {}, {}),
     }
     for text in options.settings:
         name, _, value = text.partition("=")
@@ -130,10 +126,6 @@ def _asked_for(
             refuse(rule, f"--set {text}", both)
         parts[owners[0]][1][setting] = plain_value(value)
     return parts["encoding"][1], parts["network"][1]
-
-
-def _settings(build: Callable[..., object]) -> list[str]:
-    return [name for name in inspect.signature(build).parameters if name not in _SIZES]
 
 
 def _built(

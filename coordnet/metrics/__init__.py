@@ -1,4 +1,4 @@
-"""How near a prediction is to the truth: float64 sums, the peak always stated."""
+"""Metrics of a prediction: MSE, RMSE, PSNR, SNR, SSIM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every metric asks of the two arrays it compares."""
+"""Checks of the two arrays that a metric compares."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import positive_number, refuse
+from .. import checks
+from ..errors import refuse
 from ..modes import as_tensor
 
 __all__ = ["Values", "peak_of", "same_shape"]
@@ -22,15 +23,12 @@ def same_shape(prediction: Values, target: Values) -> tuple[Tensor, Tensor]:
     """
     a, b = _on_cpu(prediction), _on_cpu(target)
     if a.shape != b.shape:
-        refuse(
-            "prediction and target must have one shape",
-            f"{tuple(a.shape)} and {tuple(b.shape)}",
-            "Reshape one of them.",
-        )
+        shapes = f"{tuple(a.shape)} and {tuple(b.shape)}"
+        refuse("prediction and target must have one shape", shapes)
     if a.numel() == 0:
-        refuse("an error needs at least one element", "none", "Pass some values.")
+        refuse("an error needs at least one element", "none")
     if a.is_complex() or b.is_complex():
-        refuse("an error is one of real numbers", "complex numbers", "Compare the parts.")
+        refuse("an error is one of real numbers", "complex numbers")
     return a, b
 
 
@@ -41,7 +39,7 @@ def peak_of(peak: float | None, *arrays: Values) -> float:
         InputError: integers, whose peak nothing tells, or a peak that is not above 0.
     """
     if peak is not None:
-        return positive_number("peak", peak, "Pass the largest value the signal can take.")
+        return checks.positive("peak", peak)
     for values in arrays:
         if isinstance(values, Tensor):
             integer = not values.is_floating_point() and values.dtype != torch.bool

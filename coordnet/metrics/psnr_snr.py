@@ -1,4 +1,4 @@
-"""Squared errors of a fit: float64 sums, the peak always stated."""
+"""MSE, RMSE, PSNR and SNR: float64 sums, the peak always stated."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from ..errors import positive_number
+from .. import checks
 from .inputs import Values, peak_of, same_shape
 
 __all__ = ["mse", "psnr", "psnr_from_mse", "rmse", "snr", "snr_from_squares"]
@@ -59,7 +59,7 @@ def psnr(
 
 def psnr_from_mse(error: float, peak: float = 1.0) -> float:
     """Return 10 log10(peak² / error) in dB; infinity where the error is 0."""
-    peak = positive_number("peak", peak, "Pass the largest value the signal can take.")
+    peak = checks.positive("peak", peak)
     return math.inf if error == 0 else 20 * math.log10(peak) - 10 * math.log10(error)
 
 

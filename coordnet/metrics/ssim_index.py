@@ -1,4 +1,4 @@
-"""Structural similarity of pictures."""
+"""Structural similarity (SSIM) of pictures."""
 
 from __future__ import annotations
 

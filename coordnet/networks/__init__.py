@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._lazy import LazyTable, attach
+from .._lazy import Table, attach
 
 if TYPE_CHECKING:
     from .network import Network
 
 # name in specs and on the command line → what builds it
-NETWORKS: LazyTable[Any] = LazyTable(__name__, {"mlp": "mlp:MLP"})
+NETWORKS: Table[Any] = Table(__name__, {"mlp": "mlp:MLP"}, group="coordnet.networks")
 
 
 def build_network(spec: Any) -> Network:

@@ -11,16 +11,22 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..errors import integer_at_least, refuse
+from .. import checks
+from ..errors import refuse
+from ..specs import settings_text
 from .network import Network
 
-__all__ = ["ACTIVATIONS", "MLP"]
+__all__ = ["ACTIVATIONS", "MLP", "Activation"]
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+Activation = Callable[[Tensor], Tensor]
+
+ACTIVATIONS: dict[str, Activation] = {
     "relu": F.relu,
     "gelu": F.gelu,
     "silu": F.silu,
     "tanh": torch.tanh,
+    "sin": torch.sin,
+    "softplus": F.softplus,
 }
 
 
@@ -42,7 +48,9 @@ class MLP(Network):
         out_dim: number of values out.
         hidden_dim: width of the hidden layers.
         num_hidden_layers: number of hidden activations, 0 or more.
-        activation: one of `ACTIVATIONS`.
+        activation: a name in `ACTIVATIONS`, or any callable from tensors to tensors of the same
+            shape: a function, a `torch.nn.Module` (shared by all layers), or a class of modules
+            (one for each hidden layer). A network with one that has no name cannot be saved.
         skip: the hidden layer, counted from 1, behind which the features go in again; 0 for none.
         seed: start values come from this seed, and PyTorch's global generator is not touched;
             None draws them from the global generator, as `torch.nn.Linear` does.
@@ -55,6 +63,8 @@ class MLP(Network):
     """
 
     layers: nn.ModuleList
+    activations: nn.ModuleList | list[Activation]
+    activation: str
 
     def __init__(
         self,
@@ -62,46 +72,47 @@ class MLP(Network):
         out_dim: int = 1,
         hidden_dim: int = 256,
         num_hidden_layers: int = 3,
-        activation: str = "relu",
+        activation: str | Activation | type[nn.Module] = "relu",
         skip: int = 0,
         seed: int | None = None,
     ) -> None:
         super().__init__(in_dim, out_dim)
-        self.hidden_dim = integer_at_least(1, "hidden_dim", hidden_dim, "256 is usual.")
-        self.num_hidden_layers = integer_at_least(
-            0, "num_hidden_layers", num_hidden_layers, "Pass 0 for one linear layer."
-        )
-        if not isinstance(activation, str) or activation not in ACTIVATIONS:
-            refuse(
-                f"activation must be one of {', '.join(ACTIVATIONS)}",
-                f"activation={activation!r}",
-                "Choose one of them.",
-            )
-        self.activation = activation
-        self.skip = integer_at_least(0, "skip", skip, "Pass 0 for none.")
-        if self.skip > self.num_hidden_layers:
-            refuse(
-                f"skip must be a hidden layer, at most {self.num_hidden_layers}",
-                f"skip={skip}",
-                "Pass 0 for none.",
-            )
-        sizes = [self.in_dim, *[self.hidden_dim] * self.num_hidden_layers, self.out_dim]
+        self.hidden_dim = checks.integer("hidden_dim", hidden_dim, least=1)
+        hidden = checks.integer("num_hidden_layers", num_hidden_layers, least=0)
+        self.num_hidden_layers = hidden
+        self.activation, function = _named(activation)
+        if isinstance(function, type):
+            self.activations = nn.ModuleList(function() for _ in range(hidden))
+        elif isinstance(function, nn.Module):
+            self.activations = nn.ModuleList([function] * hidden)
+        else:
+            self.activations = [function] * hidden
+        self.skip = checks.integer("skip", skip, least=0, most=hidden)
+        sizes = [self.in_dim, *[self.hidden_dim] * hidden, self.out_dim]
         more = [self.in_dim if 0 < self.skip == i else 0 for i in range(len(sizes) - 1)]
         generator = None
         if seed is not None:
-            seed = integer_at_least(0, "seed", seed, "Pass seed=0, or None.")
-            if seed >= 1 << 64:
-                refuse("seed must be below 2^64", f"seed={seed}", "Pass seed=0, say.")
-            generator = torch.Generator().manual_seed(seed)
+            generator = torch.Generator().manual_seed(checks.seed(seed))
         self.layers = nn.ModuleList(
-            _linear(
-                fan_in + more[i], fan_out, 6.0 if i < self.num_hidden_layers else 3.0, generator
-            )
+            _linear(fan_in + more[i], fan_out, 6.0 if i < hidden else 3.0, generator)
             for i, (fan_in, fan_out) in enumerate(itertools.pairwise(sizes))
         )
 
     def spec(self) -> dict[str, Any]:
-        """Return the settings as plain JSON values."""
+        """Return the settings as plain JSON values.
+
+        Raises:
+            InputError: an activation that is no name in `ACTIVATIONS`.
+        """
+        if self.activation not in ACTIVATIONS:
+            refuse(
+                f"a network is saved with an activation that has a name: {', '.join(ACTIVATIONS)}",
+                f"activation={self.activation}",
+                "Save its state_dict() yourself.",
+            )
+        return self._settings()
+
+    def _settings(self) -> dict[str, Any]:
         return {
             "name": "mlp",
             "in_dim": self.in_dim,
@@ -114,36 +125,40 @@ class MLP(Network):
 
     def forward(self, features: Tensor) -> Tensor:
         """Return the values of ``features``."""
-        if not self.num_hidden_layers:
-            return self.layers[0](features)
-        return self.after_first(self.layers[0](features), features)
-
-    def after_first(self, hidden: Tensor, features: Tensor | None = None) -> Tensor:
-        """Return the values, given what the first of several linear layers put out.
-
-        Args:
-            hidden: that output.
-            features: what that layer took; only a network with ``skip`` needs it again.
-        """
-        activate = ACTIVATIONS[self.activation]
+        hidden = self.layers[0](features)
         for i, layer in enumerate(self.layers[1:], start=1):
-            hidden = activate(hidden)
+            hidden = self.activations[i - 1](hidden)
             if i == self.skip:
-                assert features is not None
                 hidden = torch.cat([hidden, features.to(hidden.dtype)], -1)
             hidden = layer(hidden)
         return hidden
+
+    def extra_repr(self) -> str:
+        """Show the settings in ``print(module)``."""
+        return settings_text(self._settings())
+
+
+def _named(activation: object) -> tuple[str, Callable[..., Any]]:
+    """Return the name of an activation and what is called; "<…>" where it has no name."""
+    if not callable(activation):
+        remedy = "Any callable will do, too."
+        name = checks.one_of("activation", activation, ACTIVATIONS, remedy)
+        return name, ACTIVATIONS[name]
+    for name, function in ACTIVATIONS.items():
+        if function is activation:
+            return name, activation
+    return f"<{getattr(activation, '__qualname__', type(activation).__qualname__)}>", activation
 
 
 def _linear(fan_in: int, fan_out: int, gain: float, generator: torch.Generator | None) -> nn.Linear:
     """Return a linear layer with weights in U(±sqrt(gain / fan_in))."""
     layer = nn.Linear(fan_in, fan_out, device="meta")
-    home = torch.get_default_device()
-    if home.type == "meta":
+    device = torch.get_default_device()
+    if device.type == "meta":
         return layer  # sizes without memory: there is nothing to start
     for name, bound in (("weight", math.sqrt(gain / fan_in)), ("bias", math.sqrt(1 / fan_in))):
         like = getattr(layer, name)
         start = torch.empty(like.shape, dtype=like.dtype, device="cpu")
         start.uniform_(-bound, bound, generator=generator)
-        setattr(layer, name, nn.Parameter(start.to(home)))
+        setattr(layer, name, nn.Parameter(start.to(device)))
     return layer

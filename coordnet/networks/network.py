@@ -1,4 +1,4 @@
-"""The base of every network: sizes and the spec."""
+"""The base class of networks: sizes, the spec, and hints for the optimizer."""
 
 from __future__ import annotations
 
@@ -6,26 +6,53 @@ from typing import Any
 
 from torch import nn
 
-from ..errors import integer_at_least
+from .. import checks
+from ..specs import settings_text
 
-__all__ = ["Network"]
+__all__ = ["Network", "muon_parameters"]
+
+# an orthogonal update says nothing for a table or a thin output layer
+_LEAST_SIDE = 32
 
 
 class Network(nn.Module):
-    """Maps features of shape ``(..., in_dim)`` to values of shape ``(..., out_dim)``."""
+    """Maps features of shape ``(..., in_dim)`` to values of shape ``(..., out_dim)``.
+
+    Attributes:
+        in_dim: number of features.
+        out_dim: number of values.
+        learning_rate: the largest learning rate that a fit takes where its user sets none; None
+            leaves it to the fit.
+    """
 
     in_dim: int
     out_dim: int
+    learning_rate: float | None = None
 
     def __init__(self, in_dim: int, out_dim: int) -> None:
         super().__init__()
-        self.in_dim = integer_at_least(1, "in_dim", in_dim, "Pass the encoding's out_dim.")
-        self.out_dim = integer_at_least(1, "out_dim", out_dim, "Pass the number of values.")
+        self.in_dim = checks.integer("in_dim", in_dim, least=1)
+        self.out_dim = checks.integer("out_dim", out_dim, least=1)
 
     def spec(self) -> dict[str, Any]:
         """Return the settings as plain JSON values; `build_network` makes a like network."""
         raise NotImplementedError
 
+    def muon_parameters(self) -> list[nn.Parameter]:
+        """Return the matrices that the optimizer Muon may take; Adam takes all the others.
+
+        A network whose hidden matrices should not be near-orthogonal steps returns fewer, or none.
+        """
+        return muon_parameters(self)
+
     def extra_repr(self) -> str:
         """Show the settings in ``print(module)``."""
-        return ", ".join(f"{key}={value!r}" for key, value in self.spec().items() if key != "name")
+        return settings_text(self.spec())
+
+
+def muon_parameters(module: nn.Module) -> list[nn.Parameter]:
+    """Return the weights of linear layers with at least 32 rows and columns, each once."""
+    linear = (part for part in module.modules() if isinstance(part, nn.Linear))
+    weights = (dict(part.named_parameters(recurse=False)).get("weight") for part in linear)
+    large = {id(w): w for w in weights if w is not None and min(w.shape) >= _LEAST_SIDE}
+    return list(large.values())

@@ -7,7 +7,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from ..encodings.defaults import SignalShape, settings_for
+from ..encodings.signal import SignalShape, settings_for
 from ..errors import refuse
 from ..kinds.recipe import Recipe
 from .options import PRESETS
@@ -72,7 +72,7 @@ def _of_encoding(
     if encoding == "hashgrid":
         return _grid(size, repeats, seconds)
     if encoding == "densegrid":
-        settings = {**_ladder(encoding, size, repeats), "features_per_level": min(2, size[2])}
+        settings = {**_ladder(encoding, size, repeats), "features": min(2, size[2])}
         return Recipe(encoding, settings, 64, 2, 1000, _GRID_CONFIG, between=_BETWEEN)
     config = _network_config(seconds, device)
     return Recipe(encoding, _ladder(encoding, size, repeats), config=config)
@@ -119,7 +119,15 @@ def _ladder(
     height, width, _ = size
     periods = tuple(1.0 if wraps else None for wraps in repeats)
     density = (float(width), float(height))
-    picture = SignalShape("image", (width, height), (1.0, 1.0), density, periods, harmonics=64)
+    picture = SignalShape(
+        (width, height),
+        (1.0, 1.0),
+        density,
+        periods,
+        harmonics=64,
+        spread=30.0,
+        regular=True,
+    )
     return settings_for(encoding, picture)
 
 

@@ -1,4 +1,4 @@
-"""Functions evaluated on regular grids and at lists of points, block by block."""
+"""Rendering of any function on regular grids and at lists of points, in bounded memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regular grids and lists of points, evaluated block by block."""
+"""Pictures and lists of points of any function, evaluated in blocks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import integer_at_least, refuse
-from ..grids import Box, cell_centers, pixel_centers
+from .. import checks
+from ..errors import refuse
+from ..grids import Box, pixel_centers
 from ..memory import rows_within
 
 __all__ = ["image_blocks", "render_image", "render_points"]
@@ -71,8 +72,8 @@ def image_blocks(
     Raises:
         InputError: a height or width below 1, or a function that returns too few or many rows.
     """
-    height = integer_at_least(1, "height", height, "Pass the size in pixels.")
-    width = integer_at_least(1, "width", width, "Pass the size in pixels.")
+    height = checks.integer("height", height, least=1)
+    width = checks.integer("width", width, least=1)
     return _image_blocks(function, height, width, box, device)
 
 
@@ -81,22 +82,10 @@ def _image_blocks(
 ) -> Iterator[np.ndarray]:
     hidden = getattr(getattr(function, "network", None), "hidden_dim", 64)
     rows_at_once = max(1, rows_within(hidden, 1 << 16) // width)
-    parts = [slice(i, min(i + rows_at_once, height)) for i in range(0, height, rows_at_once)]
-    (left, top), (right, bottom) = box
-    on_grid = getattr(function, "on_grid", None)
-    lines = None
-    if on_grid is not None:
-        with torch.no_grad():
-            x, y = cell_centers(width, left, right), cell_centers(height, top, bottom)
-            lines = on_grid(x.to(device), y.to(device))
-    for part in parts:
-        if lines is None:
-            points = pixel_centers(height, width, part, box).reshape(-1, 2)
-            yield from _at_points(function, points, device)
-        else:
-            with torch.no_grad():
-                values = lines(part)
-            yield _as_array(values, (part.stop - part.start) * width)
+    for top in range(0, height, rows_at_once):
+        rows = slice(top, min(top + rows_at_once, height))
+        points = pixel_centers(height, width, rows, box).reshape(-1, 2)
+        yield from _at_points(function, points, device)
 
 
 def render_points(
@@ -130,7 +119,6 @@ def _as_array(values: Tensor, number: int) -> np.ndarray:
         refuse(
             "the function must return one row of values per coordinate",
             f"shape {tuple(values.shape)} for {number} coordinates",
-            "Map shape (N, 2) to (N, C).",
         )
     values = values.detach().cpu()
     return values.numpy() if values.dtype != torch.bfloat16 else values.float().numpy()

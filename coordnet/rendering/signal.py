@@ -1,4 +1,4 @@
-"""A signal over time at regular instants, block by block."""
+"""Signals over time at regular instants, evaluated in blocks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .. import checks
 from ..constants import supports_float64
-from ..errors import integer_at_least, positive_number, refuse
+from ..errors import refuse
 from ..memory import rows_within
 
 __all__ = ["render_signal"]
@@ -43,19 +44,18 @@ def render_signal(
     Example:
         >>> samples = np.concatenate(list(render_signal(field, number=96_000, rate=48_000)))
     """
-    number = integer_at_least(1, "number", number, "Pass the number of samples.")
-    rate = positive_number("rate", rate, "Pass the samples a second.")
-    home = torch.device(device)
-    home = home if supports_float64(home) else torch.device("cpu")
+    number = checks.integer("number", number, least=1)
+    rate = checks.positive("rate", rate)
+    device = torch.device(device)
+    device = device if supports_float64(device) else torch.device("cpu")
     step = rows_within(getattr(getattr(function, "encoding", None), "out_dim", 256))
     for start in range(0, number, step):
         index = torch.arange(start, min(start + step, number), dtype=torch.float64, device="cpu")
         with torch.no_grad():  # not around the yield: the caller's code runs there
-            values = function((index / rate)[:, None].to(home)).detach().cpu()
+            values = function((index / rate)[:, None].to(device)).detach().cpu()
         if values.ndim != 2 or len(values) != len(index):
             refuse(
                 "the function must return one row of values per time",
                 f"shape {tuple(values.shape)} for {len(index)} times",
-                "Map shape (n, 1) to (n, C).",
             )
         yield (values if values.dtype == torch.float64 else values.float()).numpy()

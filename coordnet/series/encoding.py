@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..encodings import Concat, Damped, Encoding, FourierFeatures, Identity
-from ..encodings.defaults import SignalShape, settings_for
+from ..encodings.signal import SignalShape, settings_for
 from ..kinds import parts
 from .options import SeriesOptions
 from .sampling import nyquist_harmonic
@@ -71,5 +71,14 @@ def _periodic(name: str, x: np.ndarray, period: float, options: SeriesOptions) -
 def _defaults(name: str, x: np.ndarray, period: float | None, harmonics: int) -> dict[str, Any]:
     """Settings of an encoding over one period, or over the domain."""
     span = float(x[-1] - x[0]) or 1.0
-    table = SignalShape("table", (len(x),), (span,), (len(x) / span,), (period,), harmonics)
+    table = SignalShape(
+        (len(x),),
+        (span,),
+        (len(x) / span,),
+        (period,),
+        harmonics,
+        bandwidth=min(len(x) / 8, 512.0),
+        spread=8.0,
+        frequencies=64,
+    )
     return settings_for(name, table)

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from ..encodings.defaults import SignalShape, settings_for
+from ..encodings.signal import SignalShape, settings_for
 from ..errors import refuse
 from ..kinds.recipe import Recipe
 from .options import PRESETS
@@ -69,7 +69,7 @@ def audio_recipe(
     name = preset or "fast"
     found = _grid(frames)
     cells = frames + 1 if name == "fast" else max(1, frames // _SAMPLES_PER_VERTEX[name])
-    settings = {"resolution": cells, "features_per_level": channels}
+    settings = {"resolution": cells, "features": channels}
     found = replace(found, settings=settings)
     if encoding is None:
         note = f"preset {name}: {PRESETS[name]}. {_NOTES[name]}"
@@ -101,6 +101,14 @@ def _grid(frames: int) -> Recipe:
 def _ladder(encoding: str, frames: int, rate: float) -> dict[str, Any]:
     """Settings of an encoding for sounds, over time in seconds."""
     sound = SignalShape(
-        "audio", (frames,), (frames / rate,), (float(rate),), (None,), harmonics=256
+        (frames,),
+        (frames / rate,),
+        (float(rate),),
+        (None,),
+        harmonics=256,
+        bandwidth=float(frames),
+        # the spread that fitted best, of music and speech: about 600 Hz at 44.1 kHz
+        spread=max(1.0, round(frames / 75, 2)),
+        regular=True,
     )
     return settings_for(encoding, sound)

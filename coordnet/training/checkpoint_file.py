@@ -9,27 +9,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-import torch
 from torch import Tensor
 
 from ..errors import InputError, refuse
-from ..files import atomic
-from ..tensor_files import TensorFile, TensorFileKind
+from ..tensor_files import TensorFile, TensorFileKind, write_tensors
 
 __all__ = ["CheckpointFile", "damaged", "read_checkpoint", "write_checkpoint"]
-
-_DTYPES = {
-    torch.float64: "F64",
-    torch.float32: "F32",
-    torch.float16: "F16",
-    torch.bfloat16: "BF16",
-    torch.int64: "I64",
-    torch.int32: "I32",
-    torch.int16: "I16",
-    torch.int8: "I8",
-    torch.uint8: "U8",
-    torch.bool: "BOOL",
-}
 
 
 def damaged(path: Path, what: str) -> NoReturn:
@@ -50,38 +35,14 @@ _CHECKPOINT_FILE = TensorFileKind(
 
 
 def write_checkpoint(path: Path, tensors: Mapping[str, Tensor], about: dict[str, Any]) -> int:
-    """Write tensors and plain JSON values to a file, whole or not at all; return its bytes.
-
-    One tensor at a time goes through the CPU's memory.
+    """Write tensors and plain JSON values to a file, atomically; return its size in bytes.
 
     Raises:
         InputError: a tensor of a dtype that the format lacks.
         OSError: the file cannot be written.
     """
-    # wide ones first: each then begins at a multiple of its own width
-    names = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))
     text = json.dumps({"format": _CHECKPOINT_FILE.number, **about}, allow_nan=False)
-    header: dict[str, Any] = {"__metadata__": {_CHECKPOINT_FILE.key: text}}
-    end = 0
-    for name in names:
-        tensor = tensors[name]
-        if tensor.dtype not in _DTYPES:
-            refuse(
-                f"a checkpoint holds {', '.join(sorted(_DTYPES.values()))}",
-                f"{tensor.dtype} in {name}",
-                "Fit without a checkpoint.",
-            )
-        first, end = end, end + tensor.numel() * tensor.element_size()
-        kind, shape = _DTYPES[tensor.dtype], list(tensor.shape)
-        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [first, end]}
-    head = json.dumps(header).encode()
-    head += b" " * (-len(head) % 8)
-    with atomic(path) as file:
-        file.write(len(head).to_bytes(8, "little") + head)
-        for name in names:
-            flat = tensors[name].detach().cpu().contiguous().reshape(-1)
-            file.write(flat.view(torch.uint8).numpy().data)
-    return 8 + len(head) + end
+    return write_tensors(path, tensors, {_CHECKPOINT_FILE.key: text})
 
 
 class CheckpointFile:

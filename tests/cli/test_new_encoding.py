@@ -119,7 +119,7 @@ def test_it_is_among_the_choices_and_in_refusals(run, refused, picture, pixels):
 
 def test_a_period_that_the_encoding_does_not_have_is_refused(refused, monkeypatch):
     monkeypatch.setattr(
-        Triangles, "for_signal", classmethod(lambda cls, name, signal: {"k": 2, "period": 12.0})
+        Triangles, "for_signal", classmethod(lambda cls, signal: {"k": 2, "period": 12.0})
     )
     with open("t.csv", "w") as file:
         file.write("\n".join(["t,y", *(f"{n},{n % 24}" for n in range(96))]))

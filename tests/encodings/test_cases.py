@@ -27,35 +27,27 @@ NOT_A_COUNT = [0, -1, 2.0, 1.5, "3", None, True]
 
 
 def refused(call, name, value):
-    """The call raises a ValueError with the rule, the value and the remedy."""
+    """The call raises a ValueError with the rule and the value, on one line."""
     with pytest.raises(ValueError) as caught:
         call()
     error = caught.value
     assert isinstance(error, InputError)
     assert name in error.rule
     assert value in error.got
-    assert len(error.remedy) > 5
-    for part in (error.rule, error.got, error.remedy):
-        assert part in str(error)
     assert "\n" not in str(error)
 
 
-@pytest.mark.parametrize("k", NOT_A_COUNT, ids=repr)
-def test_bad_k(k):
-    for ladder in (FF, FF.octave, FF.geometric, FF.gaussian, FF.lattice):
-        refused(lambda make=ladder: make(1, k), "k", f"k={k!r}")
+def test_sizes_that_are_none():
+    for value in NOT_A_COUNT:
+        for ladder in (FF, FF.octave, FF.geometric, FF.gaussian, FF.lattice):
+            refused(lambda make=ladder, k=value: make(1, k), "k", f"k={value!r}")
+            refused(lambda make=ladder, d=value: make(d, 2), "in_dim", f"in_dim={value!r}")
+        refused(lambda d=value: Identity(d), "in_dim", f"in_dim={value!r}")
     assert FF(1, np.int64(3)).out_dim == 6
 
 
-@pytest.mark.parametrize("d", NOT_A_COUNT, ids=repr)
-def test_bad_in_dim(d):
-    for ladder in (FF, FF.octave, FF.geometric, FF.gaussian, FF.lattice):
-        refused(lambda make=ladder: make(d, 2), "in_dim", f"in_dim={d!r}")
-    refused(lambda: Identity(d), "in_dim", f"in_dim={d!r}")
-
-
 @pytest.mark.parametrize("value", NOT_POSITIVE, ids=repr)
-def test_bad_period_scale_constant_and_sigma(value):
+def test_bad_period_scale_constant_sigma_and_seed(value):
     for make in (FF, FF.octave, FF.lattice):
         refused(lambda make=make: make(1, 2, period=value), "period", f"period={value!r}")
         refused(lambda make=make: make(2, 2, period=[1.0, value]), "period", f"period={value!r}")
@@ -65,12 +57,15 @@ def test_bad_period_scale_constant_and_sigma(value):
     refused(lambda: FF.geometric(1, 2, C=value), "C", f"C={value!r}")
     refused(lambda: FF.geometric(1, 2, scale=value), "scale", f"scale={value!r}")
     refused(lambda: SinusoidalPositionalEncoding(4, C=value), "C", f"C={value!r}")
+    for seed in (-1, 1.0, None, 1 << 64, True):
+        refused(lambda seed=seed: FF.gaussian(1, 2, seed=seed), "seed", f"seed={seed!r}")
+    assert FF.gaussian(1, 2, seed=(1 << 64) - 1).cycles.isfinite().all()
 
 
 def test_one_period_or_one_per_axis():
     refused(lambda: FF(2, 3, period=[1.0]), "period", "[1.0]")
-    refused(lambda: FF(2, 3, period=(1.0, 2.0, 3.0)), "period", "3.0")
-    refused(lambda: FF(2, 3, period=[]), "period", "[]")
+    refused(lambda: FF(2, 3, period=(1.0, 2.0, 3.0)), "period", "3 of them")
+    refused(lambda: FF(2, 3, period=[]), "period", "0 of them")
     x = torch.tensor([[0.3, 0.4]])
     expected = FF(2, 3, period=[1.0, 2.0])(x)
     for period in ((1, 2), torch.tensor([1.0, 2.0]), np.array([1.0, 2.0])):
@@ -93,20 +88,23 @@ def test_a_lattice_too_large_and_a_sigma_too_small():
     refused(lambda: FF.gaussian(1, 4, sigma=1e-3, period=1.0), "sigma", "0.001")
 
 
-@pytest.mark.parametrize("k", [10**9, 10**5000, 1 << 20], ids=["1e9", "1e5000", "2^20"])
 @pytest.mark.parametrize("make", [FF, FF.octave, FF.geometric, FF.gaussian, FF.lattice])
-def test_ladders_too_long_for_any_memory_are_refused_at_once(make, k):
-    with pytest.raises(InputError) as caught:
-        make(2, k)
-    assert "at most" in caught.value.rule
-    assert len(str(caught.value)) < 200
-    assert "\n" not in str(caught.value)
+def test_ladders_too_long_for_any_memory_are_refused_at_once(make):
+    for k in (10**9, 10**5000, 1 << 20):
+        with pytest.raises(InputError, match="at most") as caught:
+            make(2, k)
+        assert len(str(caught.value)) < 200
+        assert "\n" not in str(caught.value)
 
 
 def test_a_domain_does_not_move_an_encoding_to_the_default_device(same_bits, uniform):
-    grid = DenseGrid(1, 4, seed=0)
     lower, upper = torch.zeros(1), torch.full((1,), 3.0)
-    makes = (lambda: FF(1, 3, include_input=True), lambda: FF.gaussian(1, 3), lambda: grid)
+    grids = [DenseGrid(1, 4, periodic=wraps, seed=0) for wraps in (False, True)]
+    makes = (
+        lambda: FF(1, 3, include_input=True),
+        lambda: FF.gaussian(1, 3),
+        *(lambda grid=grid: grid for grid in grids),
+    )
     x = uniform((5, 1), 0, 3).float()
     for make in makes:
         expected, encoding = make().on_domain(lower, upper)(x), make()
@@ -114,12 +112,6 @@ def test_a_domain_does_not_move_an_encoding_to_the_default_device(same_bits, uni
             found = encoding.on_domain(lower, upper)
         assert not any(buffer.is_meta for buffer in found.buffers())
         assert same_bits(found(x), expected)
-
-
-@pytest.mark.parametrize("seed", [-1, 1.0, None, 1 << 64, True], ids=repr)
-def test_bad_seeds(seed):
-    refused(lambda: FF.gaussian(1, 2, seed=seed), "seed", f"seed={seed!r}")
-    assert FF.gaussian(1, 2, seed=(1 << 64) - 1).cycles.isfinite().all()
 
 
 def test_a_missing_axis_is_named_with_its_remedy():
@@ -231,8 +223,8 @@ def test_concat_refuses_what_does_not_fit():
     one, two = FF(1, 2), FF(2, 2)
     refused(lambda: Concat([]), "at least one", "none")
     refused(lambda: Concat([one, two]), "in_dim", "[1, 2]")
-    refused(lambda: Concat([one, two], axes=[[0]]), "axes", "1 entries for 2")
-    refused(lambda: Concat([two], axes=[[0]]), "in_dim=2", "[0]")
+    refused(lambda: Concat([one, two], axes=[[0]]), "axes", "[[0]]")
+    refused(lambda: Concat([two], axes=[[0]]), "column per input axis", "[2]")
     refused(lambda: Concat([one], axes=[[-1]]), "column", "-1")
     refused(lambda: Concat([one], axes=[[0.5]]), "column", "0.5")
 
@@ -324,9 +316,9 @@ def test_concat_on_domain_normalizes_its_parts(uniform):
     torch.testing.assert_close(both(x)[:, 4:], ((x - lower) / (upper - lower))[:, [1, 0]])
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
+def test_a_broken_spec_is_one_clear_line():
+    identity = {"name": "identity", "in_dim": 1}
+    for spec in (
         None,
         [],
         {},
@@ -337,18 +329,15 @@ def test_concat_on_domain_normalizes_its_parts(uniform):
         {"name": "harmonic", "in_dim": 1, "k": 0},
         {"name": "concat", "encodings": 5},
         {"name": "concat", "encodings": []},
-        {"name": "concat", "encodings": [{"name": "identity", "in_dim": 1}], "axes": 3},
-        {"name": "concat", "encodings": [{"name": "identity", "in_dim": 1}], "axes": [4]},
+        {"name": "concat", "encodings": [identity], "axes": 3},
+        {"name": "concat", "encodings": [identity], "axes": [4]},
         {"name": "normalized", "encoding": None, "lower": [0.0], "upper": [1.0]},
-        {"name": "normalized", "encoding": {"name": "identity", "in_dim": 1}, "lower": "a"},
-        {"name": "identity", "in_dim": 1, "encoding": {"name": "identity", "in_dim": 1}},
-    ],
-    ids=str,
-)
-def test_a_broken_spec_is_one_clear_line(spec):
-    with pytest.raises(InputError) as caught:
-        build_encoding(spec)
-    assert "\n" not in str(caught.value)
+        {"name": "normalized", "encoding": identity, "lower": "a"},
+        {**identity, "encoding": identity},
+    ):
+        with pytest.raises(InputError) as caught:
+            build_encoding(spec)
+        assert "\n" not in str(caught.value)
 
 
 def test_specs_are_plain_json_in_the_words_of_the_call():

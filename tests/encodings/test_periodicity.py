@@ -55,29 +55,29 @@ def ladder(request):
     return LADDERS[request.param]
 
 
-@pytest.mark.parametrize("kind", NETWORKS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize(
     "period",
     [[1.0], [24.0], [0.5], [8.0], [1.0, 1.0], [24.0, 24.0], [1.0, 24.0], [0.25, 16.0]],
     ids=str,
 )
-def test_bit_for_bit_where_the_shifted_input_is_exact(ladder, kind, dtype, period, same_bits):
+def test_bit_for_bit_where_the_shifted_input_is_exact(ladder, dtype, period, same_bits):
     d = len(period)
     encoding = ladder(d, period)
     assert encoding.periods == tuple(period)
-    field = nn.Sequential(encoding, network(kind, encoding.out_dim).to(dtype))
+    networks = [network(kind, encoding.out_dim).to(dtype) for kind in NETWORKS]
     exact = grid(d, period, step=min(period) / 16)
     x = exact.to(dtype)
     assert torch.equal(x.double(), exact)
-    features, values = encoding(x), field(x)
+    features = encoding(x)
     for m in TURNS:
-        each = torch.tensor([m, -m // 2][:d], dtype=torch.float64)
-        exact_shifted = exact + each * torch.tensor(period, dtype=torch.float64)
+        turns = torch.tensor([m, -m // 2][:d], dtype=torch.float64)
+        exact_shifted = exact + turns * torch.tensor(period, dtype=torch.float64)
         shifted = exact_shifted.to(dtype)
         assert torch.equal(shifted.double(), exact_shifted)  # x + mP is exact in dtype
         assert same_bits(encoding(shifted), features)
-        assert same_bits(field(shifted), values)
+        for behind in networks:
+            assert same_bits(behind(encoding(shifted)), behind(features))
 
 
 @pytest.mark.parametrize("period", [[1.0], [32.0], [1.0, 4.0]], ids=str)

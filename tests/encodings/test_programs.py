@@ -189,16 +189,6 @@ def test_features_may_be_changed_in_place(module):
         assert x.grad.isfinite().all()
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 5, 16, 64, 100, 1024])
-def test_a_row_has_the_same_bits_in_a_batch_of_any_size(k):
-    encoding = cn.FourierFeatures(1, k, period=24.0)
-    x = rows(encoding, 4099) * 1e4
-    whole = encoding(x)
-    for number in (1, 2, 7, 16, 63, 1000):
-        assert torch.equal(encoding(x[:number]), whole[:number])
-        assert torch.equal(encoding(x[-number:]), whole[-number:])
-
-
 @pytest.mark.parametrize("k", [2, 9, 64])
 def test_harmonics_whose_buffers_are_swapped(k):
     expected = cn.FourierFeatures(2, k, period=3.0)

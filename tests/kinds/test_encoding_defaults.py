@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 import coordnet as cn
-from coordnet.encodings import ENCODINGS
-from coordnet.encodings.defaults import SignalShape, settings_for
+from coordnet.encodings import ENCODINGS, SignalShape, settings_for
 from coordnet.kinds import Listener
 from coordnet.runs.fit import kind_of
 
 # a picture of 24 x 40 pixels, 1500 samples of a sound at 8 kHz, 96 hours in a table
 EXPECTED = {
     "picture": {
-        "densegrid": {"features_per_level": 2, "periodic": [False, False], "resolution": [25, 41]},
+        "densegrid": {"features": 2, "periodic": False, "resolution": [25, 41]},
         "gaussian": {"k": 256, "period": None, "sigma": 30.0},
         "geometric": {"C": 10000.0, "k": 64, "scale": [24.0, 40.0]},
         "harmonic": {"k": 64, "period": 2.0},
@@ -22,14 +21,14 @@ EXPECTED = {
         "octave": {"k": 5, "period": 2.0},
     },
     "tile": {
-        "densegrid": {"features_per_level": 2, "periodic": [True, True], "resolution": [24, 40]},
+        "densegrid": {"features": 2, "periodic": True, "resolution": [24, 40]},
         "gaussian": {"k": 256, "period": 1.0, "sigma": 30.0},
         "harmonic": {"k": 64, "period": 1.0},
         "lattice": {"k": 12, "period": 1.0},
         "octave": {"k": 5, "period": 1.0},
     },
     "wrap": {
-        "densegrid": {"features_per_level": 2, "periodic": [True, False], "resolution": [24, 41]},
+        "densegrid": {"features": 2, "periodic": [True, False], "resolution": [24, 41]},
         "gaussian": {"k": 256, "period": [1.0, 2.0], "sigma": 30.0},
         "harmonic": {"k": 64, "period": [1.0, 2.0]},
         "lattice": {"k": 12, "period": [1.0, 2.0]},
@@ -43,7 +42,7 @@ EXPECTED = {
         "octave": {"k": 11, "period": 0.375},
     },
     "table": {
-        "densegrid": {"features_per_level": 2, "periodic": [False], "resolution": [64]},
+        "densegrid": {"features": 2, "periodic": False, "resolution": 64},
         "gaussian": {"k": 64, "period": None, "sigma": 8.0},
         "geometric": {"C": 10000.0, "k": 32, "scale": 1.0105263157894737},
         "harmonic": {"k": 8, "period": 190.0},
@@ -53,7 +52,7 @@ EXPECTED = {
             "log2_hashmap_size": 15,
             "max_resolution": 512.0,
             "num_levels": 16,
-            "periodic": [False],
+            "periodic": False,
         },
         "lattice": {"k": 8, "period": 190.0},
         "octave": {"k": 4, "period": 190.0},
@@ -98,10 +97,9 @@ def test_defaults(files, case, name):
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_every_encoding_states_settings_that_it_takes(name):
     signals = [
-        SignalShape("image", (7, 5), (1.0, 1.0), (7.0, 5.0), (1.0, None), 4),
-        SignalShape("audio", (90,), (0.5,), (180.0,), (None,), 4),
-        SignalShape("table", (90,), (45.0,), (2.0,), (9.0,), 4),
-        SignalShape("of a new kind", (5, 6, 7), (1.0, 2.0, 3.0), (5.0, 3.0, 2.3), (None,) * 3, 2),
+        SignalShape((7, 5), (1.0, 1.0), (7.0, 5.0), (1.0, None), 4, regular=True),
+        SignalShape((90,), (45.0,), (2.0,), (9.0,), 4, 0.5, 8.0, frequencies=64),
+        SignalShape((5, 6, 7), (1.0, 2.0, 3.0), (5.0, 3.0, 2.3), (None,) * 3, 2, 4.0, 2.0),
     ]
     for signal in signals:
         dims = len(signal.samples)

@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import nn
 
+from coordnet import Field, Identity, save
 from coordnet.errors import InputError
 from coordnet.networks import MLP, NETWORKS, Network, build_network
 from coordnet.networks.mlp import ACTIVATIONS
@@ -116,12 +117,18 @@ class TestContract:
         assert torch.equal(torch.get_rng_state(), state)
         assert network(torch.empty(5, 3, device="meta")).shape == (5, 2)
 
-    @pytest.mark.parametrize("size", ["in_dim", "out_dim"])
-    @pytest.mark.parametrize("value", [0, -1, 2.0, True, "3", None])
-    def test_sizes_that_are_none(self, name, settings, size, value):
-        with pytest.raises(InputError) as caught:
-            NETWORKS[name](**{**settings, size: value})
-        assert f"{size}={value!r}" in caught.value.got
+    def test_sizes_that_are_none(self, name, settings):
+        for size in ("in_dim", "out_dim"):
+            for value in (0, -1, 2.0, True, "3", None):
+                with pytest.raises(InputError) as caught:
+                    NETWORKS[name](**{**settings, size: value})
+                assert f"{size}={value!r}" in caught.value.got
+
+    def test_how_it_is_optimized(self, name, settings):
+        network = NETWORKS[name](**{**settings, "in_dim": 40})
+        own = {id(parameter) for parameter in network.parameters()}
+        assert all(id(matrix) in own for matrix in network.muon_parameters())
+        assert network.learning_rate is None or network.learning_rate > 0
 
 
 @pytest.mark.parametrize("layers", [0, 1, 2, 4])
@@ -170,60 +177,101 @@ def test_start_values_fill_their_bounds(in_dim, hidden_dim):
         assert layer.bias.abs().max() > 0
 
 
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [
-        ("hidden_dim", 0),
-        ("hidden_dim", 2.5),
-        ("num_hidden_layers", -1),
-        ("num_hidden_layers", "two"),
-        ("activation", "step"),
-        ("activation", ["relu"]),
-        ("activation", None),
-        ("seed", 1.5),
-        ("seed", -1),
-        ("seed", 1 << 64),
-    ],
-)
-def test_settings_that_an_mlp_refuses(setting, value):
-    with pytest.raises(InputError) as caught:
-        MLP(3, 1, **{setting: value})
-    assert setting in str(caught.value)
-    assert repr(value) in caught.value.got or str(value) in caught.value.got
-    assert caught.value.remedy
-
-
-def test_an_unknown_activation_names_those_there_are():
+def test_settings_that_an_mlp_refuses():
+    for setting, values in {
+        "hidden_dim": (0, 2.5),
+        "num_hidden_layers": (-1, "two"),
+        "activation": ("step", ["relu"], None),
+        "skip": (-1, 4),
+        "seed": (1.5, -1, 1 << 64),
+    }.items():
+        for value in values:
+            with pytest.raises(InputError, match=setting) as caught:
+                MLP(3, 1, **{setting: value})
+            assert repr(value) in caught.value.got
     with pytest.raises(InputError) as caught:
         MLP(3, activation="sine")
     assert all(name in caught.value.rule for name in ACTIVATIONS)
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
-        None,
-        [],
-        "mlp",
-        {},
-        {"name": 3},
-        {"name": "no such"},
-        {"name": "mlp"},
-        {"name": "mlp", "in_dim": 3, "width": 5},
-        {"name": "mlp", "in_dim": {}},
-        {"name": "mlp", "in_dim": 3, "activation": "no such"},
-    ],
-    ids=str,
-)
-def test_what_is_no_spec_of_a_network(spec):
-    with pytest.raises(InputError) as caught:
-        build_network(spec)
-    assert "\n" not in str(caught.value)
-
-
-def test_an_unknown_name_lists_the_table():
+def test_what_is_no_spec_of_a_network():
+    specs = [None, [], "mlp", {}, {"name": 3}, {"name": "no such"}, {"name": "mlp"}]
+    for change in ({"width": 5}, {"in_dim": {}}, {"activation": "no such"}):
+        specs.append({"name": "mlp", "in_dim": 3, **change})
+    for spec in specs:
+        with pytest.raises(InputError, match=r"network|activation|in_dim") as caught:
+            build_network(spec)
+        assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match="mlp"):
         build_network({"name": "no such"})
+
+
+class Snake(nn.Module):
+    """x + sin²(ax) / a with a trained a (Ziyin et al., 2020)."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Parameter(torch.ones(()))
+
+    def forward(self, x):
+        return x + (self.a * x).sin() ** 2 / self.a
+
+
+def sine(x):
+    return torch.sin(30 * x)
+
+
+@pytest.mark.parametrize("activation", [sine, nn.ELU(0.5), Snake, nn.functional.hardswish])
+def test_any_callable_is_an_activation(activation, tmp_path):
+    network = MLP(3, 2, 8, 2, activation=activation, seed=0)
+    functions = [activation() if activation is Snake else activation for _ in range(2)]
+    x = torch.linspace(-1, 1, 12).reshape(4, 3)
+    first, second, last = network.layers
+    expected = last(functions[1](second(functions[0](first(x)))))
+    torch.testing.assert_close(network(x), expected)
+    network(x).sum().backward()
+    trained = [p for name, p in network.named_parameters() if name.startswith("activations")]
+    assert len(trained) == (2 if activation is Snake else 0)
+    assert all(p.grad is not None for p in trained)
+    assert type(activation).__name__ in repr(network) or activation.__name__ in repr(network)
+    assert torch.equal(copy.deepcopy(network)(x), network(x))
+    field = Field(Identity(3), network)
+    for describe in (network.spec, lambda: save(field, tmp_path / "a.safetensors")):
+        with pytest.raises(InputError, match="activation"):
+            describe()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_function_of_the_table_has_its_name():
+    network = MLP(3, activation=torch.nn.functional.gelu)
+    assert network.spec() == MLP(3, activation="gelu").spec()
+
+
+def test_muon_takes_hidden_matrices():
+    network = MLP(40, 3, hidden_dim=32, num_hidden_layers=2)
+    first, second, _ = network.layers
+    assert [id(p) for p in network.muon_parameters()] == [id(first.weight), id(second.weight)]
+    assert MLP(31, 3, hidden_dim=64, num_hidden_layers=1).muon_parameters() == []
+    shared = nn.Linear(32, 32)
+    plain = Field(Identity(32), nn.Sequential(shared, nn.ReLU(), shared, nn.Linear(32, 1)))
+    assert [id(p) for p in plain.muon_parameters()] == [id(shared.weight)]
+
+
+def test_a_field_forwards_what_its_network_wishes():
+    class Wishing(MLP):
+        learning_rate = 1e-4
+
+        def muon_parameters(self):
+            return []
+
+    network = Wishing(40, 3, hidden_dim=64)
+    for field in (
+        Field(Identity(40), network),
+        Field(Identity(40), torch.compile(network, backend="eager")),
+    ):
+        assert field.learning_rate == 1e-4
+        assert field.muon_parameters() == []
+    assert Field(Identity(1), nn.Linear(1, 1)).learning_rate is None
 
 
 def test_a_skip_puts_the_features_in_again():

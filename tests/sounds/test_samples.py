@@ -30,7 +30,7 @@ def test_a_very_quiet_sound_keeps_its_scale():
 def test_vertices_lie_on_the_samples():
     """With a cell more than samples a linear grid can hold every sample: SNR without a bound."""
     stored = np.random.default_rng(0).uniform(-0.5, 0.5, (64, 2)).astype(np.float32)
-    grid = cn.DenseGrid(1, resolution=65, features_per_level=2, seed=0)
+    grid = cn.DenseGrid(1, resolution=65, features=2, seed=0)
     made = cn.Field(grid, cn.MLP(2, 2, num_hidden_layers=0, seed=0))
     samples = AudioSamples(stored, 1.0, RATE)
     samples.prepare(made)
