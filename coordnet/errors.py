@@ -1,9 +1,9 @@
-"""The errors coordnet raises: each names the rule, the value that broke it, and the remedy."""
+"""The error that coordnet raises for its users' input: the rule, and the value that broke it."""
 
 from __future__ import annotations
 
-import math
-from typing import NoReturn
+import importlib
+from typing import Any, NoReturn
 
 __all__ = ["InputError", "boolean", "integer_at_least", "positive_number", "refuse"]
 
@@ -14,50 +14,41 @@ class InputError(ValueError):
     Attributes:
         rule: what must hold.
         got: the value that broke it, as text.
-        remedy: what to do instead.
+        remedy: what to do instead, empty where the rule says it.
     """
 
-    def __init__(self, rule: str, got: object, remedy: str) -> None:
+    def __init__(self, rule: str, got: object, remedy: str = "") -> None:
         self.rule, self.got, self.remedy = rule, str(got), remedy
-        super().__init__(f"{rule}; got {got}. {remedy}")
+        super().__init__(f"{rule}; got {got}" + (f". {remedy}" if remedy else ""))
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, str, str]]:
-        """Pickle the three parts: a worker process sends its errors so."""
+        """Pickle the parts: a worker process sends its errors so."""
         return type(self), (self.rule, self.got, self.remedy)
 
 
-def refuse(rule: str, got: object, remedy: str) -> NoReturn:
-    """Raise an `InputError` with its three parts."""
+def refuse(rule: str, got: object, remedy: str = "") -> NoReturn:
+    """Raise an `InputError`."""
     raise InputError(rule, got, remedy)
 
 
+# former names of what is in checks.py, until every room has moved there; imported late, since
+# checks.py stands on this module
+
+
 def boolean(name: str, value: object) -> bool:
-    """Return ``value`` as a bool, or raise `InputError`: the text 'False' would count as true."""
-    if value is True or value is False or type(value).__name__ in ("bool_", "bool"):
-        return bool(value)
-    return refuse(f"{name} must be True or False", f"{name}={value!r}", "Pass a bool.")
+    """`checks.boolean`."""
+    return _checks().boolean(name, value)
 
 
 def integer_at_least(minimum: int, name: str, value: object, remedy: str) -> int:
-    """Return ``value`` as an int, or raise `InputError` where it is not a whole number >= minimum.
-
-    Booleans are refused; floats are refused even where they hold a whole number.
-    """
-    try:
-        number = None if isinstance(value, bool) else value.__index__()  # type: ignore[attr-defined]
-    except (AttributeError, TypeError):
-        number = None
-    if number is None or number < minimum:
-        refuse(f"{name} must be a whole number of at least {minimum}", f"{name}={value!r}", remedy)
-    return number
+    """`checks.integer`."""
+    return _checks().integer(name, value, least=minimum, remedy=remedy)
 
 
 def positive_number(name: str, value: object, remedy: str) -> float:
-    """Return ``value`` as a float, or raise `InputError` where it is not finite and above 0."""
-    try:
-        number = math.nan if isinstance(value, (bool, str)) else float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not (math.isfinite(number) and number > 0):
-        refuse(f"{name} must be a finite number above 0", f"{name}={value!r}", remedy)
-    return number
+    """`checks.positive`."""
+    return _checks().positive(name, value, remedy)
+
+
+def _checks() -> Any:
+    return importlib.import_module("coordnet.checks")

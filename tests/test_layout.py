@@ -16,7 +16,7 @@ SCRIPTS = PACKAGE.parent / "scripts"
 
 # a room is a module or a package right under coordnet/; each may import what its line names
 GROUND = {
-    *("_lazy", "constants", "errors", "files", "grids", "memory", "modes", "specs"),
+    *("_lazy", "checks", "constants", "errors", "files", "grids", "memory", "modes", "specs"),
     *("tensor_files", "version"),
 }
 CORE = {"encodings", "networks", "field", "saving", "training"}

@@ -411,7 +411,7 @@ def test_the_settings_are_shown():
         ({"upper": [1.0, 1.0, -1.0]}, "corners of a box"),
         ({"upper": [1.0, 1.0]}, "corners of a box"),
         ({"upper": [1.0, 1.0, math.inf]}, "corners of a box"),
-        ({"resolution": 0}, "resolution must be a whole number"),
+        ({"resolution": 0}, "resolution must be an integer"),
         ({"resolution": [4, 4]}, "one number or 3"),
         ({"resolution": 4.5}, "resolution"),
         ({"resolution": 2000}, "one number or 3"),

@@ -588,7 +588,7 @@ def test_shapes_that_do_not_fit_are_refused(few):
         (lambda: packed.opacity(draw(8), few), "weights must be one per"),
         (lambda: few.positions(draw(4, 3), draw(4, 3)), r"shape \(5, 3\)"),
         (lambda: few.keep(draw(7)), "mask must be bool"),
-        (lambda: few.keep(draw(7) > 0.5, 0), "capacity must be a whole number"),
+        (lambda: few.keep(draw(7) > 0.5, 0), "capacity must be an integer"),
         (lambda: PackedSamples.of_edges(edges[0]), r"edges must have shape \(R, S\+1\)"),
         (lambda: PackedSamples.of_edges(edges.requires_grad_()), "constants"),
         (

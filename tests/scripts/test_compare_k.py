@@ -119,7 +119,7 @@ def test_pictures(script, tmp_path, read_json, check_picture):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--k", "0"], "k must be a whole number of at least 1"),
+        (["--k", "0"], "k must be an integer of at least 1"),
         (["--samples", "7"], "--samples must be an even number"),
         (["missing.png"], "no such file"),
         (["--encoding", "nonsense"], "invalid choice"),
