@@ -77,7 +77,7 @@ def fit_scene(
         view = render_view(model, scene.cameras, i)
         truth = scene.images.composited(i, 1.0).numpy()
         alpha = scene.images.image(i)[..., 3].numpy()
-        made = np.clip(view.over(WHITE), 0, 1)
+        made = np.clip(view.composite(WHITE), 0, 1)
         row = {
             "psnr": cn.psnr(made, truth, peak=1.0),
             "ssim": cn.ssim(made, truth, peak=1.0),

@@ -15,13 +15,13 @@ from ..image_files.writing import PICTURE_ENDINGS
 from ..kinds.listener import Listener
 from ..kinds.task import About
 from ..text import plural, readable
+from .camera_choice import choose_cameras
 from .cameras.cameras import Cameras
 from .figures import colored_depth
 from .options import SceneRender
 from .radiance.model import RadianceModel
-from .radiance.views import View, render_view
+from .radiance.view import View, render_view
 from .video import check_video, is_video, write_video
-from .views import choose_cameras
 
 __all__ = ["color_of", "depth_range", "render_path", "render_scene"]
 
@@ -203,7 +203,7 @@ def depths_of(view: View) -> np.ndarray:
 def _picture(view: View, background: Color | None) -> np.ndarray:
     """Return a view on a background, or with its opacity as alpha."""
     if background is not None:
-        return view.over(background)
+        return view.composite(background)
     alpha = view.opacity[..., None]
     color = view.color / np.where(alpha > 0, alpha, 1)
     return np.concatenate([color, alpha], -1)

@@ -103,7 +103,7 @@ def _unbounded(scene: Scene, kind: str) -> Space:
     elif kind == "forward":
         # what is nearest lies where the contraction begins, as in normalized device coordinates
         center, radius = middle, max(_ROOM * extent, nearest or 0.0)
-        forward = cameras.forward.double().cpu().mean(0)
+        forward = cameras.view_directions.double().cpu().mean(0)
         ahead = forward / torch.linalg.vector_norm(forward)
         focus = middle + ahead * (usual or 3 * radius)
         where = "the cameras"

@@ -33,7 +33,7 @@ from .radiance.mesh import extract_mesh, half_opaque
 from .radiance.model import RadianceModel
 from .radiance.objective import RadianceObjective
 from .radiance.ply import write_ply
-from .radiance.views import View, render_view
+from .radiance.view import View, render_view
 from .reading.formats import is_scene, scene_splits
 from .reading.scene import Scene, read_scene
 from .render import render_scene
@@ -187,7 +187,7 @@ class SceneTask(Task[RadianceModel, SceneOptions]):
                 "width": int(cameras.sizes[0, 0]),
                 "height": int(cameras.sizes[0, 1]),
                 "focal": cameras.focal[0].tolist(),
-                "center": cameras.center[0].tolist(),
+                "principal_point": cameras.principal_point[0].tolist(),
                 "distortion": None if distortion is None else distortion[0].tolist(),
             },
             "box": [self.space.lower, self.space.upper],
@@ -213,7 +213,7 @@ class SceneTask(Task[RadianceModel, SceneOptions]):
         views.mkdir(exist_ok=True)
         measured, truths, shown, depths = [], [], [], []
         for i, view, truth in self._render_all(model, scene, self.background):
-            made = np.clip(view.over(self.background), 0, 1)
+            made = np.clip(view.composite(self.background), 0, 1)
             write_image(views / f"{i:03d}.png", made)
             write_image(views / f"{i:03d}_depth.png", colored_depth(view.depth))
             measured.append({"name": scene.names[i], **errors_of(made, truth)})
@@ -268,7 +268,7 @@ class SceneTask(Task[RadianceModel, SceneOptions]):
         scene = self.train if self.test is None else self.test
         background = tuple(about["background"])
         measured = [
-            errors_of(np.clip(view.over(background), 0, 1), truth)
+            errors_of(np.clip(view.composite(background), 0, 1), truth)
             for _, view, truth in self._render_all(model, scene, background)
         ]
         return {**means_of(measured), "peak": 1.0, "samples": scene.images.number_of_pixels}

@@ -14,7 +14,7 @@ import torch
 import coordnet as cn
 from coordnet.cli.arguments import parser
 from coordnet.scenes import Cameras, look_at, original_nerf
-from coordnet.scenes.views import PATHS
+from coordnet.scenes.camera_choice import PATHS
 
 LOWER, UPPER = [-1.0, -1.0, -1.0], [1.0, 1.0, 0.5]
 DENSITY = 30.0
@@ -36,7 +36,7 @@ def scene(tmp_path_factory):
     poses = look_at(torch.tensor(eyes, dtype=torch.float64), (0.0, 0.0, 0.0))
     cameras = Cameras.pinhole(poses, 20.0, width=16, height=12)
     about = {
-        "lens": {"width": 16, "height": 12, "focal": [20.0, 20.0], "center": [8.0, 6.0],
+        "lens": {"width": 16, "height": 12, "focal": [20.0, 20.0], "principal_point": [8.0, 6.0],
                  "distortion": None},
         "poses": cameras.poses.flatten(1).tolist(),
         "box": [LOWER, UPPER],

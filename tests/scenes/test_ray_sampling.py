@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from coordnet.errors import InputError
-from coordnet.scenes.rendering.sampling import merge, ray_edges, sample_pdf, stratified
+from coordnet.scenes.rendering.ray_sampling import merge, ray_edges, sample_pdf, stratified
 
 
 def generator(seed=0):

@@ -256,7 +256,7 @@ def test_lenses_by_angle_or_with_what_is_missing(tmp_path, save):
     def focal_and_center(**keys):
         write(tmp_path / "transforms.json", [("a.png", np.eye(4))], **keys)
         cameras = read_scene(tmp_path).cameras
-        return cameras.focal[0].tolist(), cameras.center[0].tolist()
+        return cameras.focal[0].tolist(), cameras.principal_point[0].tolist()
 
     across, down = 20 / math.tan(0.5), 12 / math.tan(0.4)
     assert focal_and_center(camera_angle_x=1.0) == ([pytest.approx(across)] * 2, [20, 12])
@@ -272,7 +272,7 @@ def test_lens_distortion_reaches_the_rays(capture):
     lens = {"k1": -0.1, "k2": 0.02, "p1": 1e-3, "p2": -2e-3, "camera_model": "OPENCV", "k3": 0}
     found = read_scene(rewrite(capture, lambda content: content.update(lens)), "all").cameras
     wanted = Cameras(
-        plain.poses, plain.focal, plain.center, plain.sizes,
+        plain.poses, plain.focal, plain.principal_point, plain.sizes,
         torch.tensor([[-0.1, 0.02, 1e-3, -2e-3]]).expand(9, 4),
     )  # fmt: skip
     assert torch.allclose(found.image_rays(2)[1], wanted.image_rays(2)[1], atol=1e-6)

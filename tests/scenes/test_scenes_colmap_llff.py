@@ -156,7 +156,7 @@ def test_several_models(capture):
 def test_camera_models(capture, kind, parameters, distortion):
     cameras = read_scene(capture([(1, kind, 40, 24, parameters)]), "all").cameras
     assert cameras.focal[3].tolist() == [30, 33 if kind == "OPENCV" else 30]
-    assert cameras.center[3].tolist() == [19, 13]
+    assert cameras.principal_point[3].tolist() == [19, 13]
     if distortion is None:
         assert cameras.distortion is None
     else:

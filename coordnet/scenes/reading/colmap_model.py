@@ -125,7 +125,7 @@ def intrinsics(camera: Camera, who: str) -> Intrinsics:
     return Intrinsics(
         size=(camera.width, camera.height),
         focal=focal,
-        center=(values["cx"], values["cy"]),
+        principal_point=(values["cx"], values["cy"]),
         distortion=(k1, k2, p1, p2),
     )
 

@@ -41,14 +41,14 @@ class Intrinsics:
         size: width and height of the full-size picture.
         focal: along x and y, in pixels of the full-size picture.
         angle: the whole field of view along x and along y, in radians, where there is no focal.
-        center: the principal point in those pixels; the middle by default.
+        principal_point: in those pixels; the middle by default.
         distortion: k1, k2, p1, p2.
     """
 
     size: tuple[int, int] | None = None
     focal: tuple[float | None, float | None] = (None, None)
     angle: tuple[float | None, float | None] = (None, None)
-    center: tuple[float | None, float | None] = (None, None)
+    principal_point: tuple[float | None, float | None] = (None, None)
     distortion: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ class Intrinsics:
     @property
     def scales(self) -> bool:
         """Whether nothing is given in pixels, so that pictures of any size have this lens."""
-        return self.focal == (None, None) == self.center
+        return self.focal == (None, None) == self.principal_point
 
     def focal_for(self, width: int, height: int) -> tuple[float, float]:
         """Return the focal lengths in pixels of a full-size picture; square pixels by default."""
@@ -71,9 +71,9 @@ class Intrinsics:
         assert one is not None
         return (one if x is None else x), (one if y is None else y)
 
-    def center_for(self, width: int, height: int) -> tuple[float, float]:
+    def principal_point_for(self, width: int, height: int) -> tuple[float, float]:
         """Return the principal point in pixels of a full-size picture."""
-        x, y = self.center
+        x, y = self.principal_point
         return (width / 2 if x is None else x), (height / 2 if y is None else y)
 
 

@@ -292,7 +292,7 @@ def _cameras(frames: list[Frame], full: list[tuple[int, int]]) -> Cameras:
     return Cameras(
         torch.stack([torch.from_numpy(frame.pose) for frame in frames]),
         rows([frame.lens.focal_for(*size) for frame, size in sized]),
-        rows([frame.lens.center_for(*size) for frame, size in sized]),
+        rows([frame.lens.principal_point_for(*size) for frame, size in sized]),
         torch.tensor(full, device="cpu"),
         rows([frame.lens.distortion for frame in frames]) if distorted else None,
     )

@@ -274,7 +274,7 @@ def _intrinsics(record: dict[str, Any], who: str) -> Intrinsics:
         size=None if width is None or height is None else (width, height),
         focal=(x, y),
         angle=(angle_x, angle_y),
-        center=(_number(record, "cx", who), _number(record, "cy", who)),
+        principal_point=(_number(record, "cx", who), _number(record, "cy", who)),
         distortion=(k1, k2, p1, p2),
     )
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ...errors import refuse
 from ..cameras.bounds import near_far_box
-from .samples import PackedSamples, chosen
+from .packed_samples import PackedSamples, chosen
 
 __all__ = [
     "_JOINED",

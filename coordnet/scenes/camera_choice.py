@@ -1,4 +1,4 @@
-"""Which views of a fitted scene are rendered: the cameras of paths, files and training pictures."""
+"""The cameras that a fitted scene is rendered from: of a path, a file or the training pictures."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ def cameras_of(settings: dict[str, Any]) -> Cameras:
     """Return the training cameras of a run.
 
     Args:
-        settings: what the scene's task described: ``lens`` with width, height, focal, center and
-            distortion, and ``poses``, 12 numbers each, row by row.
+        settings: what the scene's task described: ``lens`` with width, height, focal,
+            principal_point (centre in version 0.1.0) and distortion, and ``poses``, 12 numbers
+            each, row by row.
 
     Raises:
         InputError: settings that hold no cameras.
@@ -43,7 +44,9 @@ def cameras_of(settings: dict[str, Any]) -> Cameras:
             focal,
             width=lens["width"],
             height=lens["height"],
-            center=tuple(lens["center"]),
+            principal_point=tuple(
+                lens["principal_point" if "principal_point" in lens else "centre"]
+            ),
             distortion=None if distortion is None else list(distortion),
         )
     except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
@@ -110,10 +113,9 @@ def reshaped(cameras: Cameras, width: int, height: int) -> Cameras:
     least = ratio.amin(-1, keepdim=True)
     if bool(((ratio - least) * cameras.sizes < 1).all()):
         return cameras.resized(width, height)
-    center = (cameras.center - cameras.sizes / 2) * least + sizes / 2
-    return replace(
-        cameras, focal=cameras.focal * least, center=center, sizes=sizes.expand(len(cameras), 2)
-    )
+    point = (cameras.principal_point - cameras.sizes / 2) * least + sizes / 2
+    sizes = sizes.expand(len(cameras), 2)
+    return replace(cameras, focal=cameras.focal * least, principal_point=point, sizes=sizes)
 
 
 def _between(cameras: Cameras, frames: int | None, words: str) -> tuple[Cameras, str]:
@@ -149,7 +151,7 @@ def _path(
         corners = torch.tensor(settings["box"], dtype=torch.float64, device="cpu")
         middle = corners.mean(0).tolist()
         focus = torch.tensor(settings.get("focus", middle), dtype=torch.float64, device="cpu")
-    forward = trained.forward.mean(0)
+    forward = trained.view_directions.mean(0)
     length = torch.linalg.vector_norm(forward)
     depth = float((focus - trained.positions.mean(0)) @ forward / length)
     if not depth > 0 or float(length) < 0.5:

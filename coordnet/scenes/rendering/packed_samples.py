@@ -121,12 +121,15 @@ class PackedSamples:
             counts[-1] -= (~self.filled).sum()
         return counts
 
-    def positions(self, origins: Tensor, directions: Tensor) -> Tensor:
-        """Return the midpoints in space, origin + t · direction.
+    def positions(
+        self, origins: Tensor, directions: Tensor, distances: Tensor | None = None
+    ) -> Tensor:
+        """Return the samples' places in space, origin + t · direction.
 
         Args:
             origins: ``(R, 3)``.
             directions: ``(R, 3)``.
+            distances: t, ``(M,)``; None takes the midpoints.
 
         Returns:
             ``(M, 3)``.
@@ -138,7 +141,8 @@ class PackedSamples:
                 "Pass the rays that the samples belong to.",
             )
         rays = torch.cat([origins, directions], -1).index_select(0, self.ray_indices)
-        return torch.addcmul(rays[:, :3], self.midpoints[:, None], rays[:, 3:])
+        at = self.midpoints if distances is None else distances
+        return torch.addcmul(rays[:, :3], at[:, None], rays[:, 3:])
 
     def keep(self, mask: Tensor, capacity: int | None = None) -> PackedSamples:
         """Return the samples where ``mask`` holds.
