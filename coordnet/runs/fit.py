@@ -119,7 +119,7 @@ def fit_file(
 def _new_plan(path: Path, given: Mapping[str, object], listener: Listener) -> _Plan:
     """Return the plan that the options ask for."""
     kind = kind_of(path)
-    options = kind.options.read(given, kind.noun)
+    options = kind.read(kind.options, given)
     task = kind.load()(path, options, listener)
     recipe = task.recipe(options)
     config = task.config(options, recipe)
@@ -133,7 +133,7 @@ def _resumed_plan(
     record = Record.from_checkpoint(folder.checkpoint)
     record.require_input(path)
     kind = KINDS[record.kind]
-    options = kind.options.read(given, kind.noun)
+    options = kind.read(kind.options, given)
     model, _ = model_of_checkpoint(folder.checkpoint)
     task = kind.load()(path, options, listener)
     return _Plan(kind, options, task, model, record.config_for(options), "")

@@ -11,7 +11,7 @@ from PIL import Image
 import coordnet as cn
 from coordnet.encodings import ENCODINGS
 from coordnet.kinds import task as fit_module
-from coordnet.pictures.task import ImageTask
+from coordnet.pictures import PictureTask
 
 FILES = {"model.safetensors", "reconstruction.png", "comparison.png", "curve.png", "report.json"}
 REPEATING = ("harmonic", "octave", "lattice", "gaussian")
@@ -263,8 +263,8 @@ def test_an_exact_fit_is_said_in_words_and_null_in_json(fit, picture, pixels, mo
     def exact(task, folder, field):
         return {**real(task, folder, field), "psnr": math.inf, "rmse": 0.0}
 
-    real = ImageTask.write_outputs
-    monkeypatch.setattr(ImageTask, "write_outputs", exact)
+    real = PictureTask.write_outputs
+    monkeypatch.setattr(PictureTask, "write_outputs", exact)
     found, report = fit("p.png")
     assert report["metrics"]["psnr"] is None
     assert "PSNR infinite" in found.out
@@ -290,8 +290,8 @@ def test_the_first_words_come_before_the_fit(run, picture, pixels, monkeypatch):
     """What was chosen is printed while there is time to stop."""
     picture("p.png", pixels(4, 4))
     seen = []
-    real = ImageTask.samples
-    monkeypatch.setattr(ImageTask, "samples", lambda self: seen.append("read") or real(self))
+    real = PictureTask.samples
+    monkeypatch.setattr(PictureTask, "samples", lambda self: seen.append("read") or real(self))
     monkeypatch.setattr(fit_module, "fit", lambda *a, **k: (_ for _ in ()).throw(KeyboardInterrupt))
     found = run("fit", "p.png")
     assert seen

@@ -8,8 +8,8 @@ import pytest
 import coordnet as cn
 from coordnet.encodings import ENCODINGS
 from coordnet.encodings.defaults import SignalShape, settings_for
-from coordnet.kinds import FitOptions
-from coordnet.runs.fit import task_for
+from coordnet.kinds import Listener
+from coordnet.runs.fit import kind_of
 
 # a picture of 24 x 40 pixels, 1500 samples of a sound at 8 kHz, 96 hours in a table
 EXPECTED = {
@@ -86,8 +86,10 @@ def files(tmp_path_factory):
     ("case", "name"), [(case, name) for case, names in EXPECTED.items() for name in names]
 )
 def test_defaults(files, case, name):
-    options = FitOptions(encoding=name, **OPTIONS.get(case, {}))
-    task = task_for(files[case], options)
+    options = dict(encoding=name, **OPTIONS.get(case, {}))
+    kind = kind_of(files[case])
+    options = kind.read(kind.options, options)
+    task = kind.load()(files[case], options, Listener())
     spec = task.encoding(options, task.recipe(options)).spec()
     assert spec["name"] == name
     assert {key: spec[key] for key in EXPECTED[case][name]} == EXPECTED[case][name]
