@@ -33,12 +33,9 @@ def _damaged(path: Path, what: str) -> NoReturn:
 
 
 _MODEL_FILE = TensorFileKind(
-    noun="model",
-    described="a field",
+    noun="a model",
     key="coordnet",
     number=1,
-    instead="Pass a run folder or its model.",
-    version="Load it with the version of coordnet that wrote it.",
     damaged=_damaged,
 )
 

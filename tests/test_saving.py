@@ -513,7 +513,7 @@ class TestFilesThatAreNoModels:
         refused(path)
 
     def test_missing_or_a_folder(self, path, tmp_path):
-        assert "no file" in refused(path)
+        assert "no such file" in refused(path)
         assert "folder" in refused(tmp_path)
 
     def test_another_safetensors_file(self, path):

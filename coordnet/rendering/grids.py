@@ -12,7 +12,7 @@ from ..errors import integer_at_least, refuse
 from ..grids import Box, cell_centers, pixel_centers
 from ..memory import rows_within
 
-__all__ = ["render_image", "render_points"]
+__all__ = ["image_blocks", "render_image", "render_points"]
 
 Function = Callable[[Tensor], Tensor]
 
@@ -48,8 +48,37 @@ def render_image(
     Raises:
         InputError: a height or width below 1, or a function that returns too few or many rows.
     """
+    blocks = image_blocks(function, height, width, box=box, device=device)
+    values = _collect(blocks, height * width, convert, progress)
+    return values.reshape(height, width, -1)
+
+
+def image_blocks(
+    function: Function,
+    height: int,
+    width: int,
+    *,
+    box: Box = ((0.0, 0.0), (1.0, 1.0)),
+    device: torch.device | str = "cpu",
+) -> Iterator[np.ndarray]:
+    """Evaluate ``function`` at the pixel centers of a picture, and yield the values.
+
+    Memory is one block, whatever the size; see `render_image` for the arguments.
+
+    Yields:
+        Blocks ``(n, C)`` of successive pixels, row by row from the top.
+
+    Raises:
+        InputError: a height or width below 1, or a function that returns too few or many rows.
+    """
     height = integer_at_least(1, "height", height, "Pass the size in pixels.")
     width = integer_at_least(1, "width", width, "Pass the size in pixels.")
+    return _image_blocks(function, height, width, box, device)
+
+
+def _image_blocks(
+    function: Function, height: int, width: int, box: Box, device: torch.device | str
+) -> Iterator[np.ndarray]:
     hidden = getattr(getattr(function, "network", None), "hidden_dim", 64)
     rows_at_once = max(1, rows_within(hidden, 1 << 16) // width)
     parts = [slice(i, min(i + rows_at_once, height)) for i in range(0, height, rows_at_once)]
@@ -60,14 +89,14 @@ def render_image(
         with torch.no_grad():
             x, y = cell_centers(width, left, right), cell_centers(height, top, bottom)
             lines = on_grid(x.to(device), y.to(device))
-    if lines is not None:
-        blocks = ((part.stop - part.start, lines(part)) for part in parts)
-        blocks = ((number * width, values) for number, values in blocks)
-    else:
-        points = (pixel_centers(height, width, part, box).reshape(-1, 2) for part in parts)
-        blocks = _at_points(function, points, device)
-    values = _collect(blocks, height * width, convert, progress)
-    return values.reshape(height, width, -1)
+    for part in parts:
+        if lines is None:
+            points = pixel_centers(height, width, part, box).reshape(-1, 2)
+            yield from _at_points(function, points, device)
+        else:
+            with torch.no_grad():
+                values = lines(part)
+            yield _as_array(values, (part.stop - part.start) * width)
 
 
 def render_points(
@@ -78,24 +107,37 @@ def render_points(
     Returns:
         ``(N, out_dim)``.
     """
-    blocks = _at_points(function, iter([coordinates]), device)
+    blocks = _at_points(function, coordinates, device)
     return _collect(blocks, len(coordinates), None, None)
 
 
 def _at_points(
-    function: Function, points: Iterator[Tensor], device: torch.device | str
-) -> Iterator[tuple[int, Tensor]]:
-    """Yield the number of points and their values, in blocks that fit the cache."""
+    function: Function, points: Tensor, device: torch.device | str
+) -> Iterator[np.ndarray]:
+    """Yield the values at points, in blocks that fit the cache."""
     encoding = getattr(function, "encoding", None)
     step = rows_within(getattr(encoding, "out_dim", 256))
-    for some in points:
-        for start in range(0, max(1, len(some)), step):
-            part = some[start : start + step].to(device)
-            yield len(part), function(part)
+    for start in range(0, max(1, len(points)), step):
+        part = points[start : start + step].to(device)
+        with torch.no_grad():  # not around the yield: the caller's code runs there
+            values = function(part)
+        yield _as_array(values, len(part))
+
+
+def _as_array(values: Tensor, number: int) -> np.ndarray:
+    """Return values as a NumPy array; refuse another number of rows."""
+    if values.shape[:1] != (number,):
+        refuse(
+            "the function must return one row of values per coordinate",
+            f"shape {tuple(values.shape)} for {number} coordinates",
+            "Map shape (N, 2) to (N, C).",
+        )
+    values = values.detach().cpu()
+    return values.numpy() if values.dtype != torch.bfloat16 else values.float().numpy()
 
 
 def _collect(
-    blocks: Iterator[tuple[int, Tensor]],
+    blocks: Iterator[np.ndarray],
     number: int,
     convert: Callable[[np.ndarray], np.ndarray] | None,
     progress: Callable[[int], object] | None,
@@ -103,23 +145,13 @@ def _collect(
     """Put the values of all blocks into one array."""
     out: np.ndarray | None = None
     done = 0
-    with torch.no_grad():
-        for expected, block in blocks:
-            values = block.detach().cpu()
-            found = values.numpy() if values.dtype != torch.bfloat16 else values.float().numpy()
-            if convert is not None:
-                found = convert(found)
-            if found.shape[:1] != (expected,):
-                refuse(
-                    "the function must return one row of values per coordinate",
-                    f"shape {found.shape} for {expected} coordinates",
-                    "Map shape (N, 2) to (N, C).",
-                )
-            if out is None:
-                out = np.empty((number, *found.shape[1:]), found.dtype)
-            out[done : done + expected] = found
-            done += expected
-            if progress is not None:
-                progress(expected)
+    for block in blocks:
+        values = block if convert is None else convert(block)
+        if out is None:
+            out = np.empty((number, *values.shape[1:]), values.dtype)
+        out[done : done + len(block)] = values
+        done += len(block)
+        if progress is not None:
+            progress(len(block))
     assert out is not None
     return out

@@ -10,8 +10,7 @@ import numpy as np
 
 from ..errors import refuse
 from ..files import atomic, writing
-from ..image_files.reading import check_output, is_lossy, write_image
-from ..image_files.writing import PICTURE_ENDINGS
+from ..image_files.writing import PICTURE_ENDINGS, check_output, is_lossy, write_image
 from ..kinds.listener import Listener
 from ..kinds.task import About
 from ..text import plural, readable

@@ -14,7 +14,7 @@ import torch
 
 from ..errors import refuse
 from ..files import write_json, writing
-from ..image_files.reading import write_image
+from ..image_files.writing import write_image
 from ..kinds.listener import Listener
 from ..kinds.options import RenderOptions
 from ..kinds.recipe import Recipe

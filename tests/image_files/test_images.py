@@ -13,9 +13,9 @@ from PIL import Image as PILImage, ImageOps
 
 from coordnet.cli.host import own_process
 from coordnet.errors import InputError
+from coordnet.image_files import check_output, is_lossy, read_image, write_image
 from coordnet.image_files.image import image_from_samples
 from coordnet.image_files.png16 import decode
-from coordnet.image_files.reading import check_output, is_lossy, read_image, write_image
 
 RNG = np.random.default_rng(0)
 

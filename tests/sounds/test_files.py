@@ -11,7 +11,7 @@ import pytest
 
 import coordnet as cn
 from coordnet.sounds import AudioWriter, check_audio_output, read_audio, subtype_for, write_audio
-from coordnet.sounds.checks import MAX_RATE
+from coordnet.sounds.formats import MAX_RATE
 
 soundfile = pytest.importorskip("soundfile")
 
