@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import refuse
-from ...image_files.checks import refuse_file
+from ...files import refuse_file
 from ..cameras.bounds import SceneBox
 from ..cameras.poses import from_opencv
 from .colmap_model import Model, intrinsics, pose

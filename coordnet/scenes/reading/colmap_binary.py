@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...image_files.checks import refuse_file
+from ...files import refuse_file
 from .colmap_model import MODELS, Camera, Model, Photo
 
 __all__ = ["read_binary_model"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...image_files.checks import refuse_file
+from ...files import refuse_file
 from .colmap_model import Camera, Model, Photo
 
 __all__ = ["read_text_model"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import integer_at_least, refuse
-from ...image_files.checks import refuse_file
+from ...files import refuse_file
 from .colmap import holds_colmap, read_colmap
 from .frames import SPLITS, Capture
 from .llff import holds_llff, read_llff

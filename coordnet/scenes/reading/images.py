@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ...errors import InputError, refuse
-from ...image_files.checks import refuse_file
+from ...files import refuse_file
 from ...image_files.image import Image
 from ...memory import available_memory, empty
 from .pixels import area_average, composite, premultiplied

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...image_files.checks import refuse_file
+from ...files import refuse_file
 from .frames import Capture, Frame, Intrinsics, held_out, rigid_poses
 
 __all__ = ["holds_llff", "read_llff"]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ...errors import integer_at_least
-from ...image_files.checks import refuse_file
+from ...files import refuse_file
 from ..cameras.bounds import SceneBox, arrangement, box_from_poses
 from ..cameras.cameras import Cameras
 from .formats import FORMATS, is_scene, read_capture, scene_splits

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import refuse
-from ...image_files.checks import refuse_file
+from ...files import refuse_file
 from ..cameras.bounds import SceneBox
 from .frames import Capture, Frame, Intrinsics, entries, held_out, is_file, rigid_poses, versions
 
