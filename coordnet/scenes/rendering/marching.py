@@ -1,4 +1,4 @@
-"""Marching along rays in even steps, past the empty cells of a grid."""
+"""Ray marching in even steps, past the empty cells of a grid."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from ..cameras.bounds import near_far_box
 from .packed_samples import PackedSamples, chosen
 
 __all__ = [
-    "_JOINED",
     "Rays",
     "Table",
     "corners",
@@ -29,7 +28,7 @@ __all__ = [
 _LOG_STEPS, _JOINED = 3, 4
 _STEPS = 1 << _LOG_STEPS
 _CUDA_VALUES = 1 << 26
-_MOST_STEPS = 1 << 20
+_MAX_STEPS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -102,11 +101,10 @@ class Rays:
             most = float(needed.max()) if len(step) else 0.0
         else:
             whole = needed <= math.ceil(most) + 1
-        if most > _MOST_STEPS:
+        if most > _MAX_STEPS:
             refuse(
-                f"a ray may have at most {_MOST_STEPS:,} steps",
+                f"a ray may have at most {_MAX_STEPS:,} steps",
                 f"{most:.3g}",
-                "Pass a longer step_size, or cone_angle=.",
             )
         if generator is not None:
             begin = begin - torch.rand(begin.shape, generator=generator, device=begin.device)
@@ -248,16 +246,16 @@ def march_past_empty(
     end = ((leave - first) / step + 1).div_(_STEPS).ceil_()
     among = chosen(leave > enter, None)
     begin, number = begin[among], (end - begin)[among]
-    found = []
+    parts = []
     if len(among):
         width = max(1, _at_once() // int(number.max() + 1))
         for i in range(0, len(among), width):
             some = slice(i, i + width)
             most = int(number[some].max())
-            found += _some_rays(rays, among[some], begin[some], most, table, joined)
-    if not found:
+            parts += _some_rays(rays, among[some], begin[some], most, table, joined)
+    if not parts:
         return PackedSamples.of_rays(among[:0], first[:0], first[:0], len(rays))
-    ray, starts, ends = (torch.cat(each) for each in zip(*found, strict=True))
+    ray, starts, ends = (torch.cat(each) for each in zip(*parts, strict=True))
     return PackedSamples.of_rays(ray, starts, ends, len(rays))
 
 

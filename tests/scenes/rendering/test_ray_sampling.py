@@ -144,7 +144,7 @@ def test_what_cannot_be_sampled_is_refused():
         (lambda: sample_pdf(EDGES, WEIGHTS, 0), "num_samples must be"),
         (lambda: sample_pdf(EDGES[:-1], WEIGHTS, 4), "one more than the weights"),
         (lambda: sample_pdf(EDGES[:1], WEIGHTS[:0], 4), "one more than the weights"),
-        (lambda: sample_pdf(EDGES, WEIGHTS, 4, independent=True), "independent samples are random"),
+        (lambda: sample_pdf(EDGES, WEIGHTS, 4, independent=True), "independent samples need"),
     ]
     for call, words in calls:
         with pytest.raises(InputError, match=words):

@@ -19,7 +19,7 @@ from coordnet.scenes import (
 )
 from coordnet.training import FitConfig, minimize
 
-from .ball import LOWER, UPPER, Pixels, cameras_around
+from ..ball import LOWER, UPPER, Pixels, cameras_around
 
 CPU = torch.device("cpu")
 NEAR, FAR = 2.0, 4.0

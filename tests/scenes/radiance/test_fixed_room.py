@@ -7,7 +7,7 @@ from torch import nn
 from coordnet.scenes import OccupancyModel, RadianceObjective, RayTable, UnboundedModel
 from coordnet.training import FitConfig, minimize
 
-from .ball import LOWER, UPPER
+from ..ball import LOWER, UPPER
 from .test_models import small_model
 
 CPU = torch.device("cpu")

@@ -22,7 +22,7 @@ from coordnet.scenes import (
 from coordnet.scenes.radiance.field import safe_exp
 from coordnet.training import FitConfig, minimize
 
-from .ball import LOWER, UPPER, Pixels, ball, cameras_around
+from ..ball import LOWER, UPPER, Pixels, ball, cameras_around
 
 CPU = torch.device("cpu")
 

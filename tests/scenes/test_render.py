@@ -125,6 +125,14 @@ class TestCameras:
             one, other = getattr(cameras, name), getattr(again, name)
             assert (one is None and other is None) or torch.equal(one, other)
 
+    def test_a_run_of_0_1_0_has_its_principal_point_as_centre(self):
+        settings = settings_of(ring())
+        lens = settings["lens"]
+        lens["centre"] = lens.pop("principal_point")
+        lens["centre"][0] += 1.5
+        point = ring().principal_point + torch.tensor([1.5, 0.0])
+        assert torch.equal(cameras_of(settings).principal_point, point)
+
     @pytest.mark.parametrize(
         "settings",
         [
