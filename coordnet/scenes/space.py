@@ -72,6 +72,7 @@ def choose_space(scene: Scene, space: str | None) -> Space:
         refuse(
             "cameras must stand at several places to show what is far",
             f"{plural(len(scene), 'camera')} in {readable(scene.path)} at one place",
+            "Take pictures from elsewhere too.",
         )
     return _unbounded(scene, kind)
 
@@ -82,7 +83,7 @@ def _box(scene: Scene, space: str | None, kind: str) -> Space:
         refuse(
             "the poses must tell where the scene is: cameras that look at one place",
             f"{plural(len(scene), 'camera')} in {readable(scene.path)} that do not",
-            "Pass --space unbounded." if kind != "still" else "",
+            "Pass --space unbounded." if kind != "still" else "Take pictures from elsewhere too.",
         )
     note = f"The box of the scene is {box.source}."
     if space is None and not scene.has_alpha:
