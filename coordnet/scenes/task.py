@@ -296,14 +296,14 @@ def errors_of(pred: np.ndarray, target: np.ndarray) -> dict[str, float]:
 
 def means_of(measured: list[dict[str, Any]]) -> dict[str, float]:
     """Return the means over views, and the RMSE of all their pixels."""
-    squares = [10 ** (-each["psnr"] / 10) for each in measured]
-    mean = float(np.mean([each["psnr"] for each in measured]))
-    found = {
+    squares = [10 ** (-view["psnr"] / 10) for view in measured]
+    mean = float(np.mean([view["psnr"] for view in measured]))
+    means = {
         "psnr": mean,
         "rmse": math.sqrt(float(np.mean(squares))),
         "psnr_of_mean": psnr_from_mse(float(np.mean(squares)), 1.0),
     }
-    similar = [each["ssim"] for each in measured if "ssim" in each]
+    similar = [view["ssim"] for view in measured if "ssim" in view]
     if similar:
-        found["ssim"] = float(np.mean(similar))
-    return found
+        means["ssim"] = float(np.mean(similar))
+    return means

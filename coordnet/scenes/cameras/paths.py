@@ -200,7 +200,7 @@ def interpolated_path(poses: Tensor, frames: int, *, closed: bool = False) -> Te
         return poses[which % count if closed else which.clamp(0, count - 1)]
 
     before, here, there, after = (control(step) for step in (-1, 0, 1, 2))
-    p0, p1, p2, p3 = (each[..., 3] for each in (before, here, there, after))
+    p0, p1, p2, p3 = (pose[..., 3] for pose in (before, here, there, after))
     position = p1 + 0.5 * share * (
         p2 - p0 + share * (2 * p0 - 5 * p1 + 4 * p2 - p3 + share * (3 * (p1 - p2) + p3 - p0))
     )

@@ -107,7 +107,7 @@ def look_at(
     back = at - point
     right = torch.linalg.cross(upright, back)
     size = torch.linalg.vector_norm(right, dim=-1)
-    lengths = [torch.linalg.vector_norm(each, dim=-1) for each in (upright, back)]
+    lengths = [torch.linalg.vector_norm(vector, dim=-1) for vector in (upright, back)]
     least = 1e-9 * lengths[0] * lengths[1]
     if not bool((size > least).all()):
         rule = "a camera must look at a point away from it, and not along the direction that is up"

@@ -269,4 +269,4 @@ def _render_level(
 
 def _joined(parts: Sequence[Rendering]) -> Rendering:
     """Concatenate the renderings of blocks of rays."""
-    return Rendering(*(torch.cat(each) for each in zip(*parts, strict=True)))
+    return Rendering(*(torch.cat(column) for column in zip(*parts, strict=True)))

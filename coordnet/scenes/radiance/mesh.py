@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ _SLAB = 1 << 22  # values: 16 MB
 _LEAST_GAP = 1e-3
 
 Progress = Callable[[int, int], object]
+MarchingCubes = Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
 
 
 class Mesh(NamedTuple):
@@ -98,7 +99,7 @@ def extract_mesh(
     return Mesh(vertices.astype(np.float32), faces, colors, normals.astype(np.float32))
 
 
-def _marching_cubes() -> Any:
+def _marching_cubes() -> MarchingCubes:
     try:
         from skimage.measure import marching_cubes
     except ImportError:
@@ -174,7 +175,9 @@ class _Grid:
             yield first, slab
 
 
-def _surface(grid: _Grid, level: float, marching_cubes: Any) -> tuple[np.ndarray, np.ndarray]:
+def _surface(
+    grid: _Grid, level: float, marching_cubes: MarchingCubes
+) -> tuple[np.ndarray, np.ndarray]:
     """Return vertices ``(V, 3)`` float64 in the scene's unit, and faces ``(F, 3)``."""
     vertices, faces = [np.empty((0, 3))], [np.empty((0, 3), np.int64)]
     number, seam = 0, np.empty((0, 2))
@@ -190,7 +193,7 @@ def _surface(grid: _Grid, level: float, marching_cubes: Any) -> tuple[np.ndarray
         # vertices on the layer that two slabs share are the same in both, to the last bit
         shared = points[:, 0] == 0
         numbers = np.empty(len(points), np.int64)
-        numbers[shared] = sewn[_where(points[shared, 1:], seam)]
+        numbers[shared] = sewn[_rows_of(points[shared, 1:], seam)]
         fresh = points[~shared]
         numbers[~shared] = number + np.arange(len(fresh))
         ends = points[:, 0] == len(slab) - 1
@@ -209,9 +212,9 @@ def _surface(grid: _Grid, level: float, marching_cubes: Any) -> tuple[np.ndarray
     return grid.corner + (np.concatenate(vertices) - 0.5) * grid.side, np.concatenate(faces)
 
 
-def _where(wanted: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return the rows of ``known (K, 2)`` that are equal to those of ``wanted (N, 2)``."""
-    both, rank = np.unique(np.concatenate([known, wanted]), axis=0, return_inverse=True)
+def _rows_of(points: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return the rows of ``known (K, 2)`` that are equal to those of ``points (N, 2)``."""
+    both, rank = np.unique(np.concatenate([known, points]), axis=0, return_inverse=True)
     rank = rank.reshape(-1)
     place = np.empty(len(both), np.int64)
     place[rank[: len(known)]] = np.arange(len(known))
@@ -242,8 +245,8 @@ def _colors(grid: _Grid, vertices: np.ndarray, normals: np.ndarray) -> np.ndarra
     for start in range(0, len(vertices), _POINTS):
         part = slice(start, start + _POINTS)
         positions, outward = (
-            torch.from_numpy(each[part].astype(np.float32)).to(grid.device)
-            for each in (vertices, normals)
+            torch.from_numpy(values[part].astype(np.float32)).to(grid.device)
+            for values in (vertices, normals)
         )
         colors[part] = grid.model.color(positions, -outward).float().cpu().numpy()
     return colors.clip(0, 1)

@@ -91,7 +91,7 @@ class OccupancyModel(RadianceModel):
             colors = torch.where(visible[:, None], colors, 0.0)
         else:
             colors = colors.new_zeros(len(samples), 3).index_copy(0, seen, colors)
-        number = len(samples) if samples.wanted is None else samples.wanted
+        number = len(samples) if samples.needed is None else samples.needed
         rendering = volume.composite(densities, colors, samples)
         return RenderOutput((rendering,), number, samples.complete)
 

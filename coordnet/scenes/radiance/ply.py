@@ -51,7 +51,7 @@ def write_ply(path: str | os.PathLike[str], mesh: Mesh) -> None:
         OSError: the file cannot be written.
     """
     vertices, faces = np.asarray(mesh.vertices), np.asarray(mesh.faces)
-    shapes = [np.shape(each) for each in (vertices, mesh.normals, mesh.colors)]
+    shapes = [np.shape(values) for values in (vertices, mesh.normals, mesh.colors)]
     if shapes != [(len(vertices), 3)] * 3 or faces.ndim != 2 or faces.shape[1] != 3:
         refuse(
             "a mesh must have vertices, normals and colors of one shape (V, 3), and faces (F, 3)",

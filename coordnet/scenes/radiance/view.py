@@ -81,5 +81,5 @@ def render_view(
                     progress(number)
     finally:
         model.train(mode)
-    color, opacity, depth = (each.reshape(height, width, *each.shape[1:]) for each in arrays)
+    color, opacity, depth = (v.reshape(height, width, *v.shape[1:]) for v in arrays)
     return View(color, opacity, depth)

@@ -66,7 +66,7 @@ class _Compositing(torch.autograd.Function):
         shares.sub_(left)
         opaque = -torch.expm1(-ends.diff())
         shares, left, opaque = (
-            each.to(densities.device, depths.dtype) for each in (shares, left, opaque)
+            values.to(densities.device, depths.dtype) for values in (shares, left, opaque)
         )
         seen = None if colors is None else _weighted_sums(shares, colors, samples)
         ctx.samples, ctx.density_dtype = samples, densities.dtype

@@ -87,14 +87,13 @@ class Rays:
         begin, end = near / step, far / step
         if turn:
             begin, end = (
-                torch.where(each > turn, 2 * turn - turn**2 / each, each) / step
-                for each in (near, far)
+                torch.where(end > turn, 2 * turn - turn**2 / end, end) / step for end in (near, far)
             )
         if cone:
             turn, growth = 1 / cone, math.log1p(cone)
             begin, end = (
-                each.clamp(max=turn) + (each * cone).clamp(min=1).log() / growth
-                for each in (begin, end)
+                place.clamp(max=turn) + (place * cone).clamp(min=1).log() / growth
+                for place in (begin, end)
             )
         needed, whole = torch.where(good, end - begin, 0.0), None
         if most is None:
@@ -169,7 +168,7 @@ class Table:
     def at(self, position: list[Tensor]) -> Tensor:
         """Look up positions in units of cells: x, y, z of one shape, which are overwritten."""
         x, y, z = (
-            each.clamp_(0, cells).int() for each, cells in zip(position, self.cells, strict=True)
+            place.clamp_(0, cells).int() for place, cells in zip(position, self.cells, strict=True)
         )
         index = torch.add(z, y, alpha=self.strides[1]).add_(x, alpha=self.strides[0])
         return self.values.index_select(0, index.flatten()).view(index.shape)
@@ -255,7 +254,7 @@ def march_past_empty(
             parts += _some_rays(rays, among[some], begin[some], most, table, joined)
     if not parts:
         return PackedSamples.of_rays(among[:0], first[:0], first[:0], len(rays))
-    ray, starts, ends = (torch.cat(each) for each in zip(*parts, strict=True))
+    ray, starts, ends = (torch.cat(column) for column in zip(*parts, strict=True))
     return PackedSamples.of_rays(ray, starts, ends, len(rays))
 
 
@@ -319,7 +318,7 @@ def corners(occupied: Tensor) -> tuple[list[float], list[float]]:
     """Return the box that holds the occupied cells, in cells, a little enlarged."""
     lower, upper = [], []
     for axis in range(3):
-        others = [each for each in range(3) if each != axis]
+        others = [other for other in range(3) if other != axis]
         where = occupied.any(others[1]).any(others[0]).nonzero()
         lower.append(float(where.min()) - 0.01 if len(where) else 0.0)
         upper.append(float(where.max()) + 1.01 if len(where) else 0.0)

@@ -32,7 +32,7 @@ class PackedSamples:
             end, has length 0, so that it changes nothing, and is given to the last ray.
         complete: bool ``(R,)`` where M is a fixed capacity, else None: False for the rays that
             lost samples because there was no room for them.
-        wanted: how many samples there are, those without room included, a number in a tensor,
+        needed: how many samples there are, those without room included, a number in a tensor,
             where M is a fixed capacity, else None.
     """
 
@@ -42,10 +42,10 @@ class PackedSamples:
     offsets: Tensor
     filled: Tensor | None = None
     complete: Tensor | None = None
-    wanted: Tensor | None = None
+    needed: Tensor | None = None
 
     def __post_init__(self) -> None:
-        shapes = [tuple(each.shape) for each in (self.ray_indices, self.starts, self.ends)]
+        shapes = [tuple(values.shape) for values in (self.ray_indices, self.starts, self.ends)]
         if len(set(shapes)) > 1 or len(shapes[0]) != 1 or self.offsets.ndim != 1:
             rule = "ray_indices, starts and ends must be one number per sample each"
             got = f"shapes {', '.join(map(str, shapes))}, offsets {tuple(self.offsets.shape)}"
@@ -156,8 +156,8 @@ class PackedSamples:
     def _take(self, at: Tensor, ends: Tensor, capacity: int | None) -> PackedSamples:
         parts = (self.ray_indices, self.starts, self.ends)
         if not len(self):  # nothing that what is not filled could be a copy of
-            parts = (each.new_zeros(1) for each in parts)
-        rays, starts, stops = (each.index_select(0, at) for each in parts)
+            parts = (values.new_zeros(1) for values in parts)
+        rays, starts, stops = (values.index_select(0, at) for values in parts)
         if capacity is None:
             return PackedSamples(rays, starts, stops, ends, complete=self.complete)
         return PackedSamples.within(rays, starts, stops, ends, self.complete)
@@ -181,8 +181,8 @@ class PackedSamples:
             complete: ``(R,)``, rays that had lost no sample before.
         """
         capacity, last = len(starts), max(0, len(offsets) - 2)
-        wanted = offsets[-1]
-        filled = torch.arange(capacity, device=rays.device) < wanted
+        needed = offsets[-1]
+        filled = torch.arange(capacity, device=rays.device) < needed
         fits = offsets[1:] <= capacity
         offsets = offsets.clamp(max=capacity)
         offsets[-1:] = capacity
@@ -193,7 +193,7 @@ class PackedSamples:
             offsets,
             filled,
             fits if complete is None else fits & complete,
-            wanted,
+            needed,
         )
 
 

@@ -306,7 +306,7 @@ def test_a_fixed_number_of_samples(monkeypatch, rays, seen_shell, room):
             assert torch.equal(getattr(samples, name)[:kept], getattr(exact, name)[:kept])
         whole = exact.offsets[1:] <= room
         assert torch.equal(samples.complete, whole)
-        assert int(samples.wanted) == len(exact)
+        assert int(samples.needed) == len(exact)
         assert torch.equal(samples.counts()[whole], exact.counts()[whole])
 
 
