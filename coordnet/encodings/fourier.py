@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from . import frequencies as ladders
 from .defaults import SignalShape, ladder_settings
 from .degenerate import warn_of_constants, warn_of_repeats
 from .encoding import Encoding
+from .multiples import steps_up_to
 from .phase import encode
 
 __all__ = ["FourierFeatures"]
@@ -71,6 +72,7 @@ class FourierFeatures(Encoding):
 
     cycles: Tensor
     period: Tensor | None
+    _steps: Tensor | None  # of the harmonic ladder, on the device of the cycles
 
     def __init__(
         self, in_dim: int = 1, k: int = 16, period: Period = math.tau, include_input: bool = False
@@ -80,7 +82,7 @@ class FourierFeatures(Encoding):
         each = _per_axis("period", period, self.in_dim)
         cycles = ladders.harmonic(k).expand(self.in_dim, k)
         self._set("harmonic", cycles, each, include_input, k=k, period=_plain(each))
-        self._harmonics = k
+        self._steps = steps_up_to(k, self.cycles.device)
 
     @classmethod
     def octave(
@@ -254,7 +256,7 @@ class FourierFeatures(Encoding):
         self.ladder = ladder
         self.include_input = boolean("include_input", include_input)
         self._settings = settings
-        self._harmonics = 0
+        self._steps = None
         self.register_constant("cycles", cycles.contiguous())
         if each is None:
             self.period = None
@@ -322,11 +324,20 @@ class FourierFeatures(Encoding):
             return Concat([Normalized(Identity(self.in_dim), lower, upper), bare])
         return self
 
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        super()._apply(fn, recurse)
+        if self._steps is not None:
+            self._steps = steps_up_to(self.cycles.shape[1], self.cycles.device)
+        return self
+
     def features(self, x: Tensor, dtype: torch.dtype) -> Tensor:
         """Return the features of checked coordinates in ``dtype``."""
         constants = self._buffers  # attributes of a module are looked up slowly
         cycles: Any = constants["cycles"]
-        features = encode(x, cycles, constants.get("period"), dtype, self._harmonics)
+        steps = self._steps
+        if steps is not None and steps.device != cycles.device:  # of buffers that were swapped
+            steps = steps_up_to(cycles.shape[1], cycles.device)
+        features = encode(x, cycles, constants.get("period"), dtype, steps)
         if self.include_input:
             features = torch.cat([x.to(features.dtype), features], -1)
         return features
@@ -336,7 +347,7 @@ def _without_input(encoding: FourierFeatures) -> FourierFeatures:
     bare = FourierFeatures._new(encoding.in_dim)
     period = None if encoding.period is None else tuple(encoding.period.tolist())
     bare._set(encoding.ladder, encoding.cycles, period, False, **encoding._settings)
-    bare._harmonics = encoding._harmonics
+    bare._steps = encoding._steps
     return bare
 
 

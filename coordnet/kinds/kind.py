@@ -77,9 +77,9 @@ class Kind:
         use = next(use for use in ("options", "render", "export") if getattr(self, use) is declared)
         own = dict(options_of(declared))
         for name, value in given.items():
-            if name in own and own[name].takes(value):
+            if name in own and (own[name].choices is None or own[name].takes(value)):
                 continue
-            # another kind may have it, or take that value
+            # another kind may have it, or that choice
             takers = {
                 kind.nouns: flags[name].flag
                 for kind in KINDS.values()

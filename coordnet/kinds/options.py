@@ -215,7 +215,7 @@ class FitOptions(Options):
     device: str = option("auto", "cpu, cuda, cuda:1, mps (default: the fastest there is)")
     precision: str = option(
         "auto",
-        "default: bf16 where it is fast, else float32",
+        "default: bf16 where it is fast and the values are many, else float32",
         choices=lambda: ["auto", "float32", "bf16"],
     )
     compile: bool = option(

@@ -20,7 +20,6 @@ from ..training import (
     FitResult,
     NonFiniteLossError,
     choose_device,
-    choose_precision,
 )
 from .folder import RunFolder
 from .record import Record, model_of_checkpoint, report_of
@@ -97,7 +96,7 @@ def fit_file(
     with RunFolder(out, bool(given.get("overwrite")), resume) as folder:
         plan = plan or _resumed_plan(path, given, folder, listener)
         folder.require_space(_size(plan.model))
-        precision = choose_precision(plan.config.precision, device, plan.model)
+        precision = plan.task.precision(plan.model, plan.config, device)
         listener.begins(
             Start(path, plan.task, plan.model, plan.config, device, precision, plan.note)
         )

@@ -6,7 +6,6 @@ import contextlib
 import fnmatch
 import shutil
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 

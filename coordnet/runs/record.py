@@ -204,7 +204,9 @@ def options_like(report: Path, budget: bool) -> tuple[dict[str, Any], list[str]]
     elif "seconds" in options:
         steps, seconds = earlier["steps"], options.pop("seconds")
         options["steps"] = steps
-        notes.append(f"its {seconds} s cannot be repeated: this run takes the {steps} steps it took")
+        notes.append(
+            f"its {seconds} s cannot be repeated: this run takes the {steps} steps it took"
+        )
         for name in _BY_SECONDS:
             if earlier["config"].get(name) is not None:
                 options.setdefault(name, earlier["config"][name])

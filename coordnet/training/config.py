@@ -45,7 +45,9 @@ class FitConfig:
         seed: seed of the shuffling, below 2^64.
         device: "auto" (CUDA, else MPS, else the CPU), or a torch device.
         precision: "auto", "float32" (the module's own dtype) or "bf16" (autocast). Auto takes
-            bf16 where the machine is fast at it and the network wide enough to gain.
+            bf16 where the machine is fast at it, the network wide enough to gain, and its
+            parameters are at most twice as many as the values: bf16 ends at some 60 dB, which a
+            network with more could exceed.
         cache_bytes: most memory for the features of an encoding without parameters, which are
             then computed once; 0 for none.
         compile: compile the forward and backward pass with `torch.compile`, which takes 10 to 40

@@ -106,7 +106,8 @@ class Regression(Objective):
         self, module: nn.Module, samples: Samples, config: FitConfig, device: torch.device
     ) -> None:
         self.module, self.samples, self.config, self.device = module, samples, config, device
-        self.precision = choose_precision(config.precision, device, module)
+        values = len(samples) * samples.out_dim
+        self.precision = choose_precision(config.precision, device, module, values)
         self.peak = config.peak if config.peak is not None else (samples.spread() or 1.0)
         self.values = samples.out_dim
         dtype = dtype_of(module)

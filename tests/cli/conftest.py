@@ -55,9 +55,9 @@ def _stand_in_figures(request, monkeypatch):
         "runs.fit.save_curve",
         "pictures.task.save_comparison",
         "series.outputs.save_signal",
-        "series.harmonic_outputs.save_folded",
-        "series.harmonic_outputs.save_k_curve",
-        "series.harmonic_outputs.save_periodogram",
+        "series.outputs.save_folded",
+        "series.outputs.save_k_curve",
+        "series.outputs.save_periodogram",
         "scenes.task.save_contact_sheet",
     ):
         monkeypatch.setattr(

@@ -239,7 +239,7 @@ def test_the_small_preset_takes_a_quarter_of_the_parameters(fit):
         (["--period", "3"], ["--period", "a sound"]),
         (["--tile"], ["--tile"]),
         (["--network", "linear"], ["--network linear", "tables"]),
-        (["--k", "auto"], ["--k auto", "tables"]),
+        (["--k", "auto"], ["--k auto", "a sound"]),
         (["--page", "0"], ["--page"]),
         (["--x", "t"], ["--x"]),
         (["--preset", "fast", "--k", "5"], ["--k 5", "densegrid"]),

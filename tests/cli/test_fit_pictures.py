@@ -248,6 +248,19 @@ def test_precision_is_what_was_asked_for(fit, picture, pixels):
     assert report["precision"] == "bf16"
 
 
+@pytest.mark.parametrize(("side", "precision"), [(70, "float32"), (90, "bf16")])
+def test_small_pictures_are_not_fitted_in_bf16(fit, picture, pixels, side, precision, monkeypatch):
+    monkeypatch.setattr("coordnet.training.runtime.fast_bf16", lambda device: True)
+    picture("p.png", pixels(side, side, 3))
+    found, report = fit(
+        "p.png", "--encoding", "gaussian", "--k", "16", "--hidden-dim", "128", tiny=["--steps", "2"]
+    )
+    # at 70² pixels there are more than two parameters a value
+    assert (report["parameters"] <= 2 * 3 * side**2) == (precision == "bf16")
+    assert f"in {precision}" in found.out
+    assert report["precision"] == precision
+
+
 def test_same_seed_same_model_other_seed_another(fit, picture, pixels):
     picture("p.png", pixels(6, 9))
     for out, seed in (("a", 1), ("b", 1), ("c", 2)):

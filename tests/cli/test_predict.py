@@ -140,7 +140,7 @@ def test_units_are_converted(run, runs, refused):
     found = run("predict", runs / "naive", "minutes.csv", "--unit", "min")
     rows = [[float(c) for c in row] for row in cells(found.out)[1:]]
     assert [row[1:] for row in rows] == values(runs / "naive", [1.5, 0]).tolist()
-    words = ["without a known unit", "Leave it away"]
+    words = ["without a known unit"]
     refused("predict", runs / "plain", "minutes.csv", "--unit", "min", words=words)
     refused("predict", runs / "hours", "minutes.csv", "--unit", "m", words=["'m'", "min, h"])
 
@@ -210,7 +210,7 @@ def test_names_that_are_taken_stay_apart(run, runs):
     ("kind", "said"),
     [
         *(("hours", None), ("plain", None), ("naive", None)),
-        *(("free", "knows nothing"), ("trend", "straight")),
+        *(("free", "nothing is known"), ("trend", "straight")),
     ],
 )
 def test_times_beyond_the_data_are_said_where_nothing_repeats(run, runs, kind, said):
@@ -257,7 +257,7 @@ def test_runs_of_other_kinds(refused, fitted, runs):
     Path("times.csv").write_text("time\n1\n")
     refused("predict", fitted / "run", "times.csv", words=["table", "picture", "coordnet render"])
     refused("predict", "nowhere", "times.csv", words=["nowhere"])
-    refused("predict", runs / "plain", "no.csv", words=["no.csv", "exist"])
+    refused("predict", runs / "plain", "no.csv", words=["no.csv", "no such file"])
     encoding = cn.FourierFeatures(1, k=2)
     cn.save(cn.Field(encoding, cn.MLP(encoding.out_dim, 1, 8, 1)), "own.safetensors")
     refused("predict", "own.safetensors", "times.csv", words=["coordnet.load"])

@@ -148,6 +148,28 @@ class TestPrecision:
         own = "float32" if auto == "bf16" else auto
         assert choose_precision("float32", device, module) == own
 
+    def test_auto_takes_float32_where_the_values_are_few(self, monkeypatch):
+        monkeypatch.setattr("coordnet.training.runtime.fast_bf16", lambda device: True)
+        device, module = torch.device("cpu"), nn.Linear(128, 99)
+        parameters = 129 * 99  # an odd number
+        for values, precision in ((parameters // 2, "float32"), (parameters // 2 + 1, "bf16")):
+            assert choose_precision("auto", device, module, values) == precision
+            assert choose_precision("bf16", device, module, values) == "bf16"
+            assert choose_precision("float32", device, module, values) == "float32"
+        module.bias.requires_grad_(False)  # which can go through nothing
+        assert choose_precision("auto", device, module, 64 * 99) == "bf16"
+
+    @pytest.mark.parametrize(("samples", "precision"), [(6302, "float32"), (6303, "bf16")])
+    def test_a_fit_counts_values(self, samples, precision, monkeypatch):
+        monkeypatch.setattr("coordnet.training.runtime.fast_bf16", lambda device: True)
+        x = torch.linspace(0, 1, samples)[:, None]
+        network = MLP(4, 3, hidden_dim=190, num_hidden_layers=2, seed=0)
+        field = Field(FourierFeatures(1, k=2), network)
+        parameters = sum(p.numel() for p in field.parameters())
+        assert 2 * 3 * 6302 < parameters <= 2 * 3 * 6303
+        result = fit(field, x, x.expand(-1, 3), FitConfig(steps=1, batch_size=64, evaluate=False))
+        assert result.precision == precision
+
     @pytest.mark.parametrize(
         ("dispatch", "units", "fast"),
         [
