@@ -7,11 +7,7 @@ from torch import nn
 from coordnet.scenes import OccupancyModel, RadianceObjective, RayTable, UnboundedModel
 from coordnet.training import FitConfig, minimize
 
-<<<<<<<< HEAD:tests/scenes/radiance/test_fixed_room.py
 from ..ball import LOWER, UPPER
-========
-from .ball import LOWER, UPPER
->>>>>>>> rooms:tests/scenes/test_fixed_room.py
 from .test_models import small_model
 
 CPU = torch.device("cpu")
@@ -100,11 +96,7 @@ def test_rays_without_room_are_not_in_the_loss(scene, build):
     whole = samples.offsets[1:] <= 1.25 * 8 * len(which)
     assert 20 < whole.sum() < len(which) - 20
     truth, _ = objective.pixels(which)
-<<<<<<<< HEAD:tests/scenes/radiance/test_fixed_room.py
     expected = (seen.levels[0].color - truth)[whole].square().mean()
-========
-    expected = (seen.passes[0].color - truth)[whole].square().mean()
->>>>>>>> rooms:tests/scenes/test_fixed_room.py
     torch.testing.assert_close(loss, expected, rtol=1e-12, atol=0)
     torch.testing.assert_close(square, expected, rtol=1e-12, atol=0)
     for here, exact in zip(made, gradients(objective.model, expected), strict=True):
