@@ -142,7 +142,7 @@ def render_path(
         got = f"{width} x {height} and {other} pixels"
         refuse("the views of a video must be of one size", got, "Pass --size WIDTHxHEIGHT.")
     channels = 4 if background is None and not depth else 3
-    _check(output, len(cameras), (width, height), fps, channels, depth, listener)
+    _check(output, cameras, fps, channels, depth, listener)
     total = len(cameras) * width * height
 
     def report(done: int) -> None:
@@ -205,16 +205,10 @@ def _picture(view: View, background: Color | None) -> np.ndarray:
 
 
 def _check(
-    output: Path,
-    number: int,
-    size: tuple[int, int],
-    fps: float,
-    channels: int,
-    depth: bool,
-    listener: Listener,
+    output: Path, cameras: Cameras, fps: float, channels: int, depth: bool, listener: Listener
 ) -> None:
     """Refuse an output that cannot hold the views, before they are rendered."""
-    width, height = size
+    width, height = cameras.sizes[0].tolist()
     if output.suffix.lower() == ".npy":
         if not depth:
             refuse("an .npy file holds depths", f"{str(output)!r}", "Pass --depth.")
@@ -223,9 +217,9 @@ def _check(
         for note in check_video(output, width, height, fps=fps, channels=channels):
             listener.notice(note)
         return
-    if number > 1:
+    if len(cameras) > 1:
         remedy = "Name an .mp4, a .gif or a folder."
-        refuse("a picture holds one view", plural(number, "view"), remedy)
+        refuse("a picture holds one view", plural(len(cameras), "view"), remedy)
     check_output(output, channels, height=height, width=width)
     if is_lossy(output):
         listener.notice("JPEG changes the values a little.")
