@@ -109,7 +109,8 @@ def models(folder):
     harmonic = encodings.FourierFeatures(1, k=3, period=2.0)
     several = encodings.Concat([harmonic, encodings.Polynomial(1, 2)])
     random = encodings.FourierFeatures.gaussian(1, k=4, sigma=2.0, seed=0)
-    lens = {"width": 6, "height": 4, "focal": [8.0, 8.0], "center": [3.0, 2.0], "distortion": None}
+    lens = {"width": 6, "height": 4, "focal": [8.0, 8.0], "distortion": None}
+    lens["principal_point"] = [3.0, 2.0]
     scene = {"views": 3, "lens": lens, "box": [[-1.0] * 3, [1.0] * 3], "background": [1.0] * 3}
     scene |= {"downscale": 1, "poses": [[*a, *b, *c] for a, b, c, _ in map(_turn, range(3))]}
     built = {
