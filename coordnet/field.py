@@ -315,7 +315,8 @@ class Field(ExactConstants):
         if domain is not None:
             pair = isinstance(domain, (list, tuple)) and len(domain) == 2
             field.set_domain(*(domain if pair else ([], [])))
-        field.standardized = bool(spec.get("standardized", False))
+        # "standardised" in models of version 0.1.0
+        field.standardized = bool(spec.get("standardized", spec.get("standardised", False)))
         return field
 
 

@@ -22,7 +22,7 @@ from coordnet.rendering import render_signal
 from coordnet.scenes import RayTable, packed, render_view, sampling, visual_hull, volume
 from coordnet.training import minimize
 
-__all__ = ["STEPS", "STRICT", "Step", "all_cases"]
+__all__ = ["STRICT", "Step", "all_cases"]
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 STRICT = ("step", "forward", "backward", "rays")  # phases in which the host may not wait
@@ -202,15 +202,15 @@ def _fit_scene(watch: Watch, task: Any, model: Any, config: cn.FitConfig, stop: 
     before, drawn = objective.before, [0]
 
     def refresh(step: int) -> None:
-        drawn.append(objective.rays_taken)
+        drawn.append(objective.rays_drawn)
         with watch.during("refresh of the occupancy"):
             before(step)
 
     objective.before = refresh
-    # of steps of the longest ray, which is a twentieth of the radius each and longer beyond two
-    watch.number = 80.0
+    # samples of a ray, which has 80 steps of a twentieth of the radius and longer beyond two
+    watch.number = 80.0 * watch.share
     result = minimize(objective, config, stop=stop, progress=False)
-    rays = objective.rays_taken - drawn[-1]
+    rays = objective.rays_drawn - drawn[-1]
     for step in (16, 80, 96):  # all cells, some cells, some of the occupied
         refresh(step)
     watch.phase = "rendering"

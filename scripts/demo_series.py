@@ -29,10 +29,10 @@ SHOWS = {
 }
 
 
-def say(name: str, found: dict[str, Any]) -> None:
+def print_numbers(name: str, result: dict[str, Any]) -> None:
     """Print the numbers of one series as a table."""
     print(f"\n{name}")
-    rows = found["rows"]
+    rows = result["rows"]
     if isinstance(rows[0], dict):
         head = ["model", "numbers", "RMSE fitted", "RMSE held out"]
         lines = [
@@ -59,7 +59,7 @@ def demo(options: argparse.Namespace) -> None:
     content: dict[str, Any] = {"version": cn.__version__}
     for name, path in zip(chosen, figures, strict=True):
         content[name] = SHOWS[name](DATA / f"{name}.csv", path, options)
-        say(name, content[name])
+        print_numbers(name, content[name])
     write_json(json_path, content)
     print(f"\nwritten: {', '.join(str(path) for path in [json_path, *figures])}")
 

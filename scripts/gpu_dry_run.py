@@ -12,8 +12,8 @@ numbers, and what kernels and the allocator do inside.
 
 Exits with 1, and a line for each, where an operation takes a tensor of the CPU beside one of the
 GPU, where the host waits for the GPU within a step (for a number: ``item()``, a truth value,
-``nonzero()``; or for a copy), and where anything raises. Of what a step is known to wait for,
-`KNOWN` says how often and why. Waits outside of steps are listed, and are no fault.
+``nonzero()``; or for a copy), and where anything raises. Waits outside of steps are listed, and
+are no fault.
 
 In the table, bytes are the sum of what each operation reads and writes, nothing twice and nothing
 kept in a cache; FLOPs are those of matrix products. The milliseconds are those bytes over the
@@ -32,22 +32,13 @@ from pathlib import Path
 
 import torch
 from _common import Parser, print_table, run
-from _dry_cases import STEPS, STRICT, Step, all_cases
+from _dry_cases import STRICT, Step, all_cases
 from _fake_gpu import missing
 from _watch import MIXED, Finding, Watch
 
 import coordnet as cn
 
 NAME = "gpu_dry_run"
-
-# place → how often a step waits there, and why; the launches of a step take a hundred times as long
-KNOWN = {
-    "coordnet/rendering/samples.py chosen": (
-        2,
-        "the numbers of samples in occupied cells and of those that are visible",
-    ),
-    "coordnet/rendering/marching.py along": (1, "the longest ray through contracted space"),
-}
 
 
 def check(options: argparse.Namespace) -> None:
@@ -80,28 +71,17 @@ def check(options: argparse.Namespace) -> None:
         show_steps(steps, options)
     show_waits(watches)
     for name, watch in watches.items():
-        faults += [f"{name}: {described(finding)}" for finding in faults_in(watch.findings)]
+        faults += [f"{name}: {described(each)}" for each in watch.findings if is_fault(each)]
     for fault in faults:
         print(f"{NAME}: {fault}", file=sys.stderr)
     if faults:
         sys.exit(1)
-    print("No mixed devices, and no waits within a step but those that are known.")
+    print("No mixed devices, and no waits within a step.")
 
 
-def faults_in(findings: Counter[Finding]) -> list[Finding]:
-    """Return the findings that are faults."""
-    within: Counter[str] = Counter()
-    for finding, times in findings.items():
-        if finding.phase == "step":
-            within[finding.place] += times
-    most = {place: times * (STEPS - 1) for place, (times, _) in KNOWN.items()}
-    return [
-        finding
-        for finding in findings
-        if finding.kind == MIXED
-        or (finding.phase in STRICT and finding.phase != "step")
-        or (finding.phase == "step" and within[finding.place] > most.get(finding.place, 0))
-    ]
+def is_fault(finding: Finding) -> bool:
+    """Whether a finding is a fault."""
+    return finding.kind == MIXED or finding.phase in STRICT
 
 
 def described(finding: Finding) -> str:
@@ -138,22 +118,15 @@ def show_waits(watches: dict[str, Watch]) -> None:
     cases: dict[tuple[str, str, str], Counter[str]] = {}
     for name, watch in watches.items():
         # faults are told apart, and what a fit moves to the GPU before it begins is plain
-        told = set(faults_in(watch.findings))
-        usual = {finding.place for finding in watch.findings if finding.phase == "step"}
         for finding, times in watch.findings.items():
-            first = finding.phase == "first step" and finding.place in usual
-            if finding in told or first or finding.phase == "preparation":
+            if is_fault(finding) or finding.phase == "preparation":
                 continue
             key = (finding.phase, finding.place, finding.kind)
             cases.setdefault(key, Counter())[name] += times
     for (phase, place, kind), times in sorted(cases.items()):
         number = max(times.values())
-        if phase == "step":
-            number //= STEPS - 1
         where = next(iter(times)) if len(times) == 1 else f"{len(times)} cases"
         print(f"  {phase}: {kind}, {place}: {number} times in {where}")
-        if phase == "step":
-            print(f"    known: {KNOWN[place][1]}")
     if cases:
         print()
 

@@ -28,6 +28,7 @@ from torch import Tensor
 
 import coordnet as cn
 from coordnet.plotting import COLORS, new_figure, save_figure, tidy
+from coordnet.series import evaluate
 
 NAME = "periodic_regression"
 FURTHER = 3
@@ -119,13 +120,6 @@ def build(model: str, series: Series, options: argparse.Namespace) -> cn.Field:
     return cn.Field(encoding, network)
 
 
-def evaluate(field: cn.Field, x: np.ndarray) -> np.ndarray:
-    """Return f at ``(N,)`` positions, in float64 as it stands in float32."""
-    home = field.value_mean.device  # fit moves the field to the device that it runs on
-    with torch.no_grad():
-        return field(torch.from_numpy(x)[:, None].to(home))[:, 0].double().cpu().numpy()
-
-
 def examine(model: str, series: Series, options: argparse.Namespace) -> tuple[Row, cn.Field]:
     """Fit one model to one series and measure how it goes on."""
     field = build(model, series, options)
@@ -134,7 +128,7 @@ def examine(model: str, series: Series, options: argparse.Namespace) -> tuple[Ro
     y: Tensor = torch.from_numpy(series.y[:count])[:, None]
     settings = cn.FitConfig(steps=options.steps, seed=options.seed, precision="float32")
     result = cn.fit(field, x, y, settings)
-    found = evaluate(field, series.x)
+    fitted = evaluate(field, series.x)[:, 0]
     periods = math.ceil((series.x[-1] - series.x[0]) / series.period)
     inside = series.x[:count]
     values = evaluate(field, inside)
@@ -146,8 +140,8 @@ def examine(model: str, series: Series, options: argparse.Namespace) -> tuple[Ro
         series=series.name,
         model=model,
         parameters=result.parameters,
-        rmse_inside=cn.rmse(found[:count], series.y[:count]),
-        rmse_beyond=cn.rmse(found[count:], series.y[count:]),
+        rmse_inside=cn.rmse(fitted[:count], series.y[:count]),
+        rmse_beyond=cn.rmse(fitted[count:], series.y[count:]),
         largest_change=float(max(changes)),
         repeats_exactly=not any(changes),
     )
@@ -190,7 +184,7 @@ def regress(options: argparse.Namespace) -> None:
             label = f"{model}: RMSE {row.rmse_inside:.2g}, beyond {row.rmse_beyond:.2g}"
             width = 1.8 if number == 0 else 1.3
             color = COLORS[number]
-            axes.plot(fine, evaluate(field, fine), color=color, label=label, linewidth=width)
+            axes.plot(fine, evaluate(field, fine)[:, 0], color=color, label=label, linewidth=width)
         low, high = float(series.y.min()), float(series.y.max())
         room = high - low or 1.0
         axes.set_ylim(low - 0.45 * room, high + 0.45 * room)

@@ -142,9 +142,9 @@ def examine(
     inside = []
     for fold in range(FOLDS):
         out = series.month % FOLDS == fold
-        found = model(series.x[~out], series.y[~out], series.x)
-        unseen[out] = found[out]
-        inside.append(np.square(found - series.y)[~out].mean())
+        predicted = model(series.x[~out], series.y[~out], series.x)
+        unseen[out] = predicted[out]
+        inside.append(np.square(predicted - series.y)[~out].mean())
     square = np.square(unseen - series.y)
     months = [float(np.sqrt(square[series.month == m].mean())) for m in range(12)]
     row = Row(
@@ -195,11 +195,11 @@ def draw(
     grid = figure.add_gridspec(2, 2)
     for place, (name, first) in enumerate((("January", 10), ("July", 192))):
         axes = figure.add_subplot(grid[0, place])
-        shown = (series.x >= 24 * first) & (series.x <= 24 * (first + 7))
-        days = series.x[shown] / 24
-        axes.plot(days, series.y[shown], "o", color="#333333", markersize=2.6, label="data")
+        week = (series.x >= 24 * first) & (series.x <= 24 * (first + 7))
+        days = series.x[week] / 24
+        axes.plot(days, series.y[week], "o", color="#333333", markersize=2.6, label="data")
         for i, row in enumerate(rows):
-            axes.plot(days, unseen[row.model][shown], color=COLORS[i], label=row.model)
+            axes.plot(days, unseen[row.model][week], color=COLORS[i], label=row.model)
         axes.set_xlim(first, first + 7)
         tidy(axes, x=f"day of the year, in {name}", y="temperature (°F)")
         axes.legend(fontsize=8.5, loc="upper right")
@@ -235,7 +235,7 @@ def compare(options: argparse.Namespace) -> None:
     json_path, png_path = claim(options.out, [f"{NAME}.json", f"{NAME}.png"], options.overwrite)
     torch.set_num_threads(1)  # networks this small lose time in sharing the work out
     rows: list[Row] = []
-    kept: dict[str, np.ndarray] = {}
+    predictions: dict[str, np.ndarray] = {}
     for number, k in enumerate(pairs):
         models: dict[str, Model] = {
             LINEAR: by_harmonics(k),
@@ -250,7 +250,7 @@ def compare(options: argparse.Namespace) -> None:
             linear = unseen if linear is None else linear
             rows.append(row)
             if number == 0:
-                kept[name] = unseen
+                predictions[name] = unseen
     lines = [
         [
             f"{row.k[0]}, {row.k[1]}",
@@ -272,7 +272,7 @@ def compare(options: argparse.Namespace) -> None:
     }
     write_json(json_path, content)
     drawn = [row for row in rows[:5] if row.model in (LINEAR, NETWORK, DAMPED)]
-    draw(png_path, series, drawn, kept, f"{pairs[0][0]} and {pairs[0][1]}")
+    draw(png_path, series, drawn, predictions, f"{pairs[0][0]} and {pairs[0][1]}")
     print(f"written: {json_path}, {png_path}")
     others = [row for row in rows if row.model in ("statsmodels", "scikit-learn")]
     worst = max(row.difference for row in others)

@@ -17,7 +17,7 @@ SCRIPTS = PACKAGE.parent / "scripts"
 # a room is a module or a package right under coordnet/; each may import what its line names
 GROUND = {
     *("_lazy", "checks", "constants", "errors", "files", "grids", "memory", "modes", "specs"),
-    *("tensor_files", "version"),
+    *("tensor_files", "text", "version"),
 }
 CORE = {"encodings", "networks", "field", "operators", "saving", "training"}
 TOOLS = {"image_files", "metrics", "plotting", "rendering"}

@@ -66,7 +66,7 @@ def test_an_installed_encoding_is_one_of_the_table(tmp_path):
     assert "squares" in ENCODINGS
     assert len(ENCODINGS) == len(list(ENCODINGS))
     assert ENCODINGS["octave"] == cn.FourierFeatures.octave
-    signal = cn.encodings.Signal((7,), (1.0,), (7.0,), (None,), 4, 3.5, 30.0)
+    signal = cn.encodings.SignalShape((7,), (1.0,), (7.0,), (None,), 4, 3.5, 30.0)
     assert settings_for("squares", signal) == {"shift": 7.0}
     assert settings_of(ENCODINGS["squares"])["shift"].help == "what is added first: in x's unit."
     encoding = ENCODINGS["squares"](2, shift=1.5)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 import zipfile
+from pathlib import Path
 
 import pytest
 import torch
@@ -33,6 +34,7 @@ from coordnet.files import atomic, json_values, write_atomic, write_json
 from coordnet.saving import load_settings
 from coordnet.training.checkpoint_file import write_checkpoint
 
+OLD = Path(__file__).parent / "data" / "0.1.0"
 X = torch.rand(50, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 30
 
 
@@ -169,6 +171,13 @@ class TestRoundTrip:
         with pytest.raises(InputError, match="Linear"):
             save(plain, path)
         assert not path.exists()
+
+    @pytest.mark.parametrize("name", ["picture", "table"])
+    def test_models_of_version_0_1_0_open(self, name, path):
+        field = load(OLD / name / "model.safetensors")
+        assert field.standardized
+        save(field, path)
+        assert torch.equal(load(path)(X[:, : field.in_dim]), field(X[:, : field.in_dim]))
 
     @pytest.mark.cuda
     def test_saved_on_a_cuda_device(self, path):

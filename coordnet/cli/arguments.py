@@ -101,16 +101,16 @@ def _checked(several: list[Option]) -> Callable[[str], str]:
     """Return what lets a text through that one of the options takes, as it is."""
 
     def check(text: str) -> str:
-        message = ""
+        messages = []
         for shown in several:
             try:
                 assert shown.read is not None
                 shown.read(text)
             except ValueError as error:
-                message = str(error)
+                messages.append(str(error))
             else:
                 return text
-        raise argparse.ArgumentTypeError(message)
+        raise argparse.ArgumentTypeError("; or ".join(dict.fromkeys(messages)))
 
     return check
 
@@ -125,7 +125,7 @@ def _add_fit(commands: Commands[Parser]) -> None:
         "input",
         type=Path,
         nargs="?",
-        default=argparse.SUPPRESS,
+        default=None,
         help=f"{files}, or {kinds[-1].files}",
     )
     fit.add_argument(

@@ -91,7 +91,7 @@ def _in_words(error: Exception) -> str:
 
 
 def _fit(options: argparse.Namespace) -> int:
-    typed = {k: v for k, v in vars(options).items() if k != "command"}
+    typed = {k: v for k, v in vars(options).items() if v is not None and k != "command"}
     if "input" not in typed and "resume" not in typed:
         return _complain("fit needs an input: a picture or a table (coordnet fit --help)", _USAGE)
     from .console import Console

@@ -9,7 +9,7 @@ from .fourier import FourierFeatures as FourierFeatures
 from .hash_grid import HashGrid as HashGrid
 from .polynomial import Polynomial as Polynomial
 from .positional import SinusoidalPositionalEncoding as SinusoidalPositionalEncoding
-from .signal import Signal as Signal, settings_for as settings_for
+from .signal import SignalShape as SignalShape, settings_for as settings_for
 from .spherical import SphericalHarmonics as SphericalHarmonics
 
 ENCODINGS: Mapping[str, Any]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from .. import checks
 from .grid import Grid
-from .signal import Signal
+from .signal import SignalShape
 
 __all__ = ["DenseGrid"]
 
@@ -49,7 +49,7 @@ class DenseGrid(Grid):
         self._set_levels([[float(number) for number in self.resolution]], None)
 
     @classmethod
-    def for_signal(cls, signal: Signal) -> dict[str, Any]:
+    def for_signal(cls, signal: SignalShape) -> dict[str, Any]:
         """Return settings that suit a signal: on regular cells, a vertex on each center."""
         settings = super().for_signal(signal)
         if signal.regular:

@@ -12,7 +12,7 @@ from .. import checks
 from ..constants import ExactConstants, cast_of
 from ..errors import refuse
 from ..specs import settings_text
-from .signal import Signal, matching_settings
+from .signal import SignalShape, matching_settings
 
 __all__ = ["Encoding"]
 
@@ -52,7 +52,7 @@ class Encoding(ExactConstants):
         raise NotImplementedError
 
     @classmethod
-    def for_signal(cls, signal: Signal) -> dict[str, Any]:
+    def for_signal(cls, signal: SignalShape) -> dict[str, Any]:
         """Return the constructor's settings that suit a signal, where the user sets none.
 
         Here they follow from the names of its parameters, see `matching_settings`: ``period``,

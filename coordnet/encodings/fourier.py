@@ -10,7 +10,7 @@ from .. import checks
 from ..errors import refuse
 from . import frequencies as ladders
 from .degenerate import warn_of_repeats
-from .signal import Signal, suited_by
+from .signal import SignalShape, suited_by
 from .sinusoids import Sinusoids, constant
 
 __all__ = ["FourierFeatures"]
@@ -212,7 +212,7 @@ class FourierFeatures(Sinusoids):
         return self
 
     @classmethod
-    def for_signal(cls, signal: Signal) -> dict[str, Any]:
+    def for_signal(cls, signal: SignalShape) -> dict[str, Any]:
         """Return the settings of the harmonic ladder that suit a signal."""
         return {"k": signal.harmonics, "period": signal.wavelengths}
 

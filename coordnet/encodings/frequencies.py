@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ..checks import plain
 from ..errors import refuse
-from .signal import Signal
+from .signal import SignalShape
 
 __all__ = [
     "gaussian",
@@ -47,9 +47,10 @@ def octave(k: int) -> Tensor:
     return torch.tensor([2.0**j for j in range(k)], dtype=torch.float64, device=_CPU)
 
 
-def octave_settings(signal: Signal) -> dict[str, Any]:
+def octave_settings(signal: SignalShape) -> dict[str, Any]:
     """Return octaves up to the signal's bandwidth."""
-    k = 1 + math.floor(math.log2(max(1.0, signal.bandwidth)))
+    bandwidth = max(signal.samples) / 2 if signal.bandwidth is None else signal.bandwidth
+    k = 1 + math.floor(math.log2(max(1.0, bandwidth)))
     return {"k": k, "period": signal.wavelengths}
 
 
@@ -65,7 +66,7 @@ def geometric(k: int, C: float) -> Tensor:
     return torch.tensor(cycles, dtype=torch.float64, device=_CPU)
 
 
-def geometric_settings(signal: Signal) -> dict[str, Any]:
+def geometric_settings(signal: SignalShape) -> dict[str, Any]:
     """Return frequencies that count samples; more than 64 on an axis are too close to tell."""
     return {
         "k": min(64, signal.frequencies // 2),
@@ -92,7 +93,7 @@ def lattice_size(in_dim: int, k: int) -> int:
     return ((2 * k + 1) ** in_dim - 1) // 2
 
 
-def lattice_settings(signal: Signal) -> dict[str, Any]:
+def lattice_settings(signal: SignalShape) -> dict[str, Any]:
     """Return the degree that the signal's harmonics suggest, less where that is many vectors."""
     k, in_dim = signal.harmonics, len(signal.samples)
     while in_dim > 1 and k > 1 and lattice_size(in_dim, k) > _MAX_LATTICE:
@@ -107,7 +108,7 @@ def gaussian(in_dim: int, k: int, sigma: Tensor, seed: int) -> Tensor:
     return sigma * draw
 
 
-def gaussian_settings(signal: Signal) -> dict[str, Any]:
+def gaussian_settings(signal: SignalShape) -> dict[str, Any]:
     """Return the signal's spread: of cycles in a unit if it repeats, else over the domain."""
     sigma, period = [signal.spread] * len(signal.samples), None
     if signal.repeats:

@@ -11,7 +11,7 @@ import math
 import torch
 from torch import Tensor
 
-__all__ = ["multiples"]
+__all__ = ["multiples", "steps_up_to"]
 
 # products at a time: what they are made of then stays in the cache
 _CPU_PRODUCTS = 1 << 18
@@ -20,14 +20,24 @@ _GPU_PRODUCTS = 1 << 24
 _GRAIN = 32_768
 
 
-def multiples(turns: Tensor, harmonics: Tensor, out: Tensor) -> None:
+def steps_up_to(k: int, device: torch.device) -> Tensor:
+    """Return the numbers that `multiples` takes sines of: 1 … m, -m, -2m, … for k > m; float64."""
+    m = 1 << (k.bit_length() // 2)
+    # made on the device, which need not be waited for
+    steps = torch.arange(1, min(k, m) + 1, dtype=torch.float64, device=device)
+    if k <= m:
+        return steps
+    return torch.cat([steps, torch.arange(-m, -k, -m, dtype=torch.float64, device=device)])
+
+
+def multiples(turns: Tensor, steps: Tensor, out: Tensor) -> None:
     """Fill ``out`` with sin and cos of 2π j · turns for j = 1 … k.
 
     A row's bits depend neither on its place in the batch nor on the number of threads.
 
     Args:
         turns: float64, shape ``(n, 1)``, within a turn.
-        harmonics: float64, 1 … k.
+        steps: what `steps_up_to` returned for k.
         out: float32, shape ``(n, k, 2)``.
     """
     waves = torch.view_as_complex(out)
@@ -35,9 +45,6 @@ def multiples(turns: Tensor, harmonics: Tensor, out: Tensor) -> None:
     if not number:
         return
     m = 1 << (k.bit_length() // 2)
-    steps = harmonics
-    if k > m:
-        steps = torch.cat([harmonics.narrow(0, 0, m), harmonics[m - 1 : k - 1 : m].neg()])
     most = max(1, (_CPU_PRODUCTS if turns.device.type == "cpu" else _GPU_PRODUCTS) // k)
     if number <= most:
         _fill(waves, turns, steps, m)
@@ -55,30 +62,29 @@ def _fill(waves: Tensor, turns: Tensor, steps: Tensor, m: int) -> None:
     if k <= m:
         torch.complex(sin, cos, out=waves)
         return
-    base, more = waves.narrow(1, 0, m), steps.numel() - m
-    torch.complex(sin.narrow(1, 0, m), cos.narrow(1, 0, m), out=base)
-    factors = torch.complex(cos.narrow(1, m, more), sin.narrow(1, m, more))
+    # slices, which take less time than narrow()
+    base = waves[:, :m]
+    torch.complex(sin[:, :m], cos[:, :m], out=base)
+    factors = torch.complex(cos[:, m:], sin[:, m:])
     groups = k // m - 1
-    if groups:
-        out = waves.narrow(1, m, groups * m).view(number, groups, m)
-        some = factors if groups == more else factors.narrow(1, 0, groups)
-        _multiply(base.unsqueeze(1), some.unsqueeze(2), out)
     rest = k - (groups + 1) * m
+    if groups:
+        out = waves[:, m : k - rest].view(number, groups, m)
+        _multiply(base[:, None], factors[:, :groups, None], out)
     if rest:
-        _multiply(waves.narrow(1, 0, rest), factors[:, -1:], waves.narrow(1, k - rest, rest))
+        _multiply(waves[:, :rest], factors[:, -1:], waves[:, k - rest :])
 
 
 def _multiply(waves: Tensor, factors: Tensor, out: Tensor) -> None:
     """Fill ``out`` with products of complex numbers, whole rows by whole rows."""
-    runs = _whole_rows(len(out), out.numel() // len(out), out.device)
-    if len(runs) == 1:
+    if out.numel() < _GRAIN or out.device.type != "cpu":  # is not split
         torch.mul(waves, factors, out=out)
         return
-    for rows in runs:
+    for rows in _whole_rows(len(out), out.numel() // len(out)):
         torch.mul(waves[rows], factors[rows], out=out[rows])
 
 
-def _whole_rows(number: int, products: int, device: torch.device) -> list[slice]:
+def _whole_rows(number: int, products: int) -> list[slice]:
     """Cut rows into runs that PyTorch splits between rows, if at all.
 
     Complex products round differently in PyTorch's vectorized loop and in its remainder, where
@@ -88,11 +94,8 @@ def _whole_rows(number: int, products: int, device: torch.device) -> list[slice]
     Args:
         number: how many rows there are.
         products: the products in a row.
-        device: where they are.
     """
     single = max(1, (_GRAIN - 1) // max(1, products))  # rows that are never split
-    if device.type != "cpu" or number <= single:
-        return [slice(0, number)]
     threads = torch.get_num_threads()
     run = single
     if threads <= 8:  # 8 threads at most take part in 8 · 32,768 products

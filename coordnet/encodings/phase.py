@@ -69,7 +69,11 @@ def _halves(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def encode(
-    x: Tensor, cycles: Tensor, period: Tensor | None, dtype: torch.dtype, harmonics: int = 0
+    x: Tensor,
+    cycles: Tensor,
+    period: Tensor | None,
+    dtype: torch.dtype,
+    steps: Tensor | None = None,
 ) -> Tensor:
     """Return sin and cos of 2π(cycles · x / period), side by side, in one tensor.
 
@@ -80,14 +84,14 @@ def encode(
         period: float64, shape ``(d,)``; the cycles are then integers. None: cycles are per
             unit of x.
         dtype: of the features, float32 or float64.
-        harmonics: k where ``cycles`` are 1 … k on every axis, which is quicker; 0 otherwise.
+        steps: `steps_up_to` k where ``cycles`` are 1 … k on every axis, which is quicker.
 
     Returns:
         Shape ``(..., 2 d k)`` or ``(..., 2 M)``.
     """
     device = x.device
     if not supports_float64(device):
-        return encode(x.cpu(), cycles, period, dtype, harmonics).to(device)
+        return encode(x.cpu(), cycles, period, dtype, steps).to(device)
     if x.dtype != torch.int64 and not x.is_floating_point():
         x = x.to(torch.float64)  # not int64, in which uint64 would wrap around
     with no_autocast(device):
@@ -96,11 +100,11 @@ def encode(
             return torch.stack([angle.sin(), angle.cos()], -1).flatten(-2)
         if not is_forward_mode():
             if is_transformed() or (x.requires_grad and torch.is_grad_enabled()):
-                return _SinCos.apply(x, cycles, period, harmonics, dtype)  # type: ignore[no-any-return]
+                return _SinCos.apply(x, cycles, period, steps, dtype)  # type: ignore[no-any-return]
             # a Function binds its arguments slowly: half the time of a few rows
-            return _SinCos.forward(x, cycles, period, harmonics, dtype)
+            return _SinCos.forward(x, cycles, period, steps, dtype)
         still = x.detach()
-        out = _SinCos.apply(still, cycles, period, harmonics, dtype)
+        out = _SinCos.apply(still, cycles, period, steps, dtype)
         sin, cos = _pairs(out)
         step = _project((x - still).to(dtype), _angular(cycles, period, dtype))  # 0
         moved = [sin * step.cos() + cos * step.sin(), cos * step.cos() - sin * step.sin()]
@@ -123,23 +127,23 @@ class _SinCos(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        x: Tensor, cycles: Tensor, period: Tensor | None, harmonics: int, dtype: torch.dtype
+        x: Tensor, cycles: Tensor, period: Tensor | None, steps: Tensor | None, dtype: torch.dtype
     ) -> Tensor:
         number = cycles.numel() if cycles.ndim == 2 else cycles.shape[1]
         # what is returned is the whole of its memory, not a view: it may be changed in place
         out = empty((*x.shape[:-1], 2 * number), dtype, x.device)
         flat = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
-        if harmonics and dtype == torch.float32 and period is not None:
+        if steps is not None and dtype == torch.float32 and period is not None:
             turns = fold(_wide(flat), period) / period
             turns = turns if turns.shape[1] == 1 else turns.reshape(-1, 1)
-            multiples(turns, cycles[0], out.view(-1, harmonics, 2))
+            multiples(turns, steps, out.view(-1, cycles.shape[1], 2))
         else:
             _waves(flat, cycles, period, out.view(-1, 2 * number))
         return out
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        x, cycles, period, ctx.harmonics, ctx.dtype = inputs
+        x, cycles, period, ctx.steps, ctx.dtype = inputs
         ctx.save_for_backward(x, cycles, period)
         # an alias, which shares the count of changes in place
         ctx.features = output.detach()
@@ -152,7 +156,7 @@ class _SinCos(torch.autograd.Function):
         out = ctx.features
         if torch.is_grad_enabled() or out._version != ctx.version:
             # with a graph of their own, or since a next layer has changed them in place
-            out = _SinCos.apply(x, cycles, period, ctx.harmonics, ctx.dtype)
+            out = _SinCos.apply(x, cycles, period, ctx.steps, ctx.dtype)
         with no_autocast(grad.device):
             grad_sin, grad_cos = _pairs(grad)
             sin, cos = _pairs(out)
@@ -167,10 +171,10 @@ class _SinCos(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Tensor, int]:
-        x, cycles, period, harmonics, dtype = args
+        x, cycles, period, steps, dtype = args
         if in_dims[1] is None and in_dims[2] is None:
             assert in_dims[0] is not None
-            return _SinCos.apply(x.movedim(in_dims[0], 0), cycles, period, harmonics, dtype), 0
+            return _SinCos.apply(x.movedim(in_dims[0], 0), cycles, period, steps, dtype), 0
 
         def item(value: Any, axis: int | None, i: int) -> Any:
             return value if axis is None else value.select(axis, i)
@@ -180,7 +184,7 @@ class _SinCos(torch.autograd.Function):
                 item(x, in_dims[0], i),
                 item(cycles, in_dims[1], i),
                 item(period, in_dims[2], i),
-                harmonics,
+                steps,
                 dtype,
             )
             for i in range(info.batch_size)
@@ -196,7 +200,7 @@ def _pairs(features: Tensor) -> tuple[Tensor, Tensor]:
 
 def _wide(x: Tensor) -> Tensor:
     """Return coordinates as float64, but int64 as it is: `fold` takes both."""
-    return x if x.dtype == torch.int64 else x.to(torch.float64)
+    return x if x.dtype == torch.int64 else x.double()
 
 
 def _angles(x: Tensor, cycles: Tensor, period: Tensor | None, dtype: torch.dtype) -> Tensor:

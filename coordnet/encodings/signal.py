@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 from ..checks import plain
 
-__all__ = ["Signal", "matching_settings", "settings_for", "suited_by"]
+__all__ = ["SignalShape", "matching_settings", "settings_for", "suited_by"]
 
 Build = TypeVar("Build", bound=Callable[..., object])
 
 
 @dataclass(frozen=True)
-class Signal:
+class SignalShape:
     """Properties of a signal that are known before it is fitted; tuples have one entry per axis.
 
     Attributes:
@@ -24,7 +24,8 @@ class Signal:
         density: samples in a unit.
         periods: the period with which the signal repeats, in that unit, or None.
         harmonics: number of harmonics of a period that its samples suggest.
-        bandwidth: highest frequency worth representing, in cycles per longest wavelength.
+        bandwidth: highest frequency worth representing, in cycles per longest wavelength; None for
+            half the samples of the longest axis.
         spread: standard deviation of its frequencies, in cycles over the domain or a period.
         frequencies: number of frequencies, over all axes, that an encoding may spend on it.
         regular: whether the samples are the centers of regular cells that fill the domain, and
@@ -36,8 +37,8 @@ class Signal:
     density: tuple[float, ...]
     periods: tuple[float | None, ...]
     harmonics: int
-    bandwidth: float
-    spread: float
+    bandwidth: float | None = None
+    spread: float = 8.0
     frequencies: int = 256
     regular: bool = False
 
@@ -57,7 +58,7 @@ class Signal:
         return plain([2.0 * extent if period is None else period for period, extent in pairs])
 
 
-def settings_for(name: str, signal: Signal) -> dict[str, Any]:
+def settings_for(name: str, signal: SignalShape) -> dict[str, Any]:
     """Return the settings that suit a signal, of an encoding in ENCODINGS.
 
     They come from the constructor's ``for_signal(signal)``: of a class that is
@@ -72,7 +73,7 @@ def settings_for(name: str, signal: Signal) -> dict[str, Any]:
     return matching_settings(build, signal)
 
 
-def suited_by(settings: Callable[[Signal], dict[str, Any]]) -> Callable[[Build], Build]:
+def suited_by(settings: Callable[[SignalShape], dict[str, Any]]) -> Callable[[Build], Build]:
     """Decorate a constructor with the settings that suit a signal, as its ``for_signal``."""
 
     def decorate(build: Build) -> Build:
@@ -82,11 +83,11 @@ def suited_by(settings: Callable[[Signal], dict[str, Any]]) -> Callable[[Build],
     return decorate
 
 
-def matching_settings(build: Callable[..., object], signal: Signal) -> dict[str, Any]:
+def matching_settings(build: Callable[..., object], signal: SignalShape) -> dict[str, Any]:
     """Return settings by the names of a constructor's parameters.
 
-    ``period`` is `Signal.wavelengths`, or None where that is its default and nothing repeats;
-    ``periodic`` says for each axis whether it repeats; ``k`` is `Signal.harmonics`.
+    ``period`` is `SignalShape.wavelengths`, or None where that is its default and nothing repeats;
+    ``periodic`` says for each axis whether it repeats; ``k`` is `SignalShape.harmonics`.
     """
     settings: dict[str, Any] = {}
     parameters = inspect.signature(build).parameters

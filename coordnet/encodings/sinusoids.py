@@ -14,6 +14,7 @@ from ..errors import refuse
 from .combine import Concat, Identity, Normalized
 from .degenerate import warn_of_constants
 from .encoding import Encoding
+from .multiples import steps_up_to
 from .phase import encode
 
 __all__ = ["Sinusoids"]
@@ -60,15 +61,19 @@ class Sinusoids(Encoding):
         self.ladder = ladder
         self.include_input = checks.boolean("include_input", include_input)
         self._settings = settings
-        # k where the cycles are 1 … k on every axis, which is quicker; else 0
-        self._harmonics = settings["k"] if ladder == "harmonic" else 0
         self.register_constant("cycles", cycles.contiguous())
+        self.derive()
         if periods is None:
             self.period = None
         else:
             self.register_constant("period", constant(periods))
             if not self.include_input:
                 self.periods = tuple(periods)
+
+    def derive(self) -> None:
+        """Put the steps of the harmonic ladder, which make it quicker, where the cycles are."""
+        harmonic = self.ladder == "harmonic"
+        self._steps = steps_up_to(self.cycles.shape[1], self.cycles.device) if harmonic else None
 
     @property
     def axis_aligned(self) -> bool:
@@ -129,7 +134,10 @@ class Sinusoids(Encoding):
         """Return the features of checked coordinates in ``dtype``."""
         constants = self._buffers  # attributes of a module are looked up slowly
         cycles: Any = constants["cycles"]
-        features = encode(x, cycles, constants.get("period"), dtype, self._harmonics)
+        steps = self._steps
+        if steps is not None and steps.device != cycles.device:  # of buffers that were swapped
+            steps = steps_up_to(cycles.shape[1], cycles.device)
+        features = encode(x, cycles, constants.get("period"), dtype, steps)
         if self.include_input:
             features = torch.cat([x.to(features.dtype), features], -1)
         return features

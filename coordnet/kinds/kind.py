@@ -6,14 +6,17 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from .options import FitOptions, RenderOptions
+from ..errors import refuse
+from .options import FitOptions, Options, RenderOptions, as_typed, options_of
 
 if TYPE_CHECKING:
     from .task import Task
 
 __all__ = ["Kind"]
+
+OptionsT = TypeVar("OptionsT", bound=Options)
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,40 @@ class Kind:
         if self.folders:
             return self.load().reads(path)
         return path.is_file() and path.suffix.lower() in self.suffixes
+
+    def read(
+        self, declared: type[OptionsT], given: Mapping[str, object], noun: str | None = None
+    ) -> OptionsT:
+        """Return options of the kind from plain values: texts as they are typed, or JSON values.
+
+        Args:
+            declared: the kind's ``options``, ``render`` or ``export``.
+            given: name to value.
+            noun: what takes the options, for messages; None for the kind's noun.
+
+        Raises:
+            InputError: an option of another kind, or a value that this one does not take.
+        """
+        from . import KINDS
+
+        use = next(use for use in ("options", "render", "export") if getattr(self, use) is declared)
+        own = dict(options_of(declared))
+        for name, value in given.items():
+            if name in own and (own[name].choices is None or own[name].takes(value)):
+                continue
+            # another kind may have it, or that choice
+            takers = {
+                kind.nouns: flags[name].flag
+                for kind in KINDS.values()
+                if name in (flags := dict(options_of(getattr(kind, use))))
+                and (name not in own or flags[name].takes(value))
+            }
+            if takers:
+                flag = next(iter(takers.values()))
+                typed = as_typed(flag, value)
+                rule = f"{typed if name in own else flag} belongs to {' and '.join(takers)}"
+                refuse(rule, f"{typed} for {noun or self.noun}")
+        return declared.read(given, noun or self.noun)
 
     def load(self) -> type[Task]:
         """Import the kind's task."""

@@ -27,6 +27,7 @@ __all__ = [
     "Option",
     "Options",
     "RenderOptions",
+    "as_typed",
     "option",
     "options_of",
 ]
@@ -60,6 +61,19 @@ class Option:
     group: str = "training"
     several: bool = False
     reading: bool = False
+
+    def takes(self, value: object) -> bool:
+        """Whether a text or a plain value is one of this option."""
+        if self.read is None or isinstance(value, bool):
+            return self.read is None and isinstance(value, bool)
+        for text in map(str, value if isinstance(value, (list, tuple)) else [value]):
+            if self.choices is not None and text not in self.choices():
+                return False
+            try:
+                self.read(text)
+            except ValueError:
+                return False
+        return True
 
 
 def option(
@@ -114,7 +128,7 @@ class Options:
         for name, value in given.items():
             if name not in known:
                 flag = "--" + {"periods": "period"}.get(name, name).replace("_", "-")
-                refuse(f"{flag} means nothing for {noun}", _as_typed(flag, value), "")
+                refuse(f"{flag} means nothing for {noun}", as_typed(flag, value), "")
             shown = known[name]
             if shown.several:
                 parts = value if isinstance(value, (list, tuple)) else [value]
@@ -127,26 +141,27 @@ class Options:
 def _read(shown: Option, value: object, noun: str) -> object:
     if shown.read is None:
         if not isinstance(value, bool):
-            refuse(f"{shown.flag} is on or off", _as_typed(shown.flag, value), "")
+            refuse(f"{shown.flag} is on or off", as_typed(shown.flag, value), "")
         return value
     if isinstance(value, bool) or not isinstance(value, (str, int, float, Path, tuple)):
-        got = _as_typed(shown.flag, value)
+        got = as_typed(shown.flag, value)
         refuse(f"{shown.flag} must be a word or a number", got, "Leave it out, and type it.")
     if isinstance(value, tuple):
         return value
     text = str(value)
     if shown.choices is not None and text not in (choices := list(shown.choices())):
         rule = f"{noun} takes {shown.flag} {', '.join(choices)}"
-        refuse(rule, _as_typed(shown.flag, value), "")
+        refuse(rule, as_typed(shown.flag, value), "")
     try:
         return shown.read(text)
     except InputError as error:
         refuse(f"{shown.flag}: {error.rule}", error.got, error.remedy)
     except ValueError as error:
-        refuse(f"{shown.flag} of {noun} {error}", _as_typed(shown.flag, value), "")
+        refuse(f"{shown.flag} of {noun} {error}", as_typed(shown.flag, value), "")
 
 
-def _as_typed(flag: str, value: object) -> str:
+def as_typed(flag: str, value: object) -> str:
+    """Return an option with its value as they are typed."""
     if value is True:
         return flag
     text = " ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
@@ -200,7 +215,7 @@ class FitOptions(Options):
     device: str = option("auto", "cpu, cuda, cuda:1, mps (default: the fastest there is)")
     precision: str = option(
         "auto",
-        "default: bf16 where it is fast, else float32",
+        "default: bf16 where it is fast and the values are many, else float32",
         choices=lambda: ["auto", "float32", "bf16"],
     )
     compile: bool = option(

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
+import torch
 from torch import nn
 
 from ..encodings import Encoding
 from ..errors import refuse
 from ..field import Field
-from ..training import Checkpoint, FitConfig, FitResult, Samples, fit
+from ..training import Checkpoint, FitConfig, FitResult, Samples, choose_precision, fit
 from ..training.progress import Notify
 from .listener import Listener
 from .onnx import write_onnx
@@ -87,6 +88,10 @@ class Task(ABC, Generic[ModelT, OptionsT]):
     @abstractmethod
     def model(self, options: OptionsT, recipe: Recipe) -> ModelT:
         """Build the model that is fitted."""
+
+    def precision(self, model: ModelT, config: FitConfig, device: torch.device) -> str:
+        """Return the precision that the fit will have, as `choose_precision` says it."""
+        return choose_precision(config.precision, device, model)
 
     @abstractmethod
     def fit(
@@ -175,6 +180,12 @@ class FieldTask(Task[Field, OptionsT]):
         field = Field(encoding, network)
         samples.prepare(field)
         return field
+
+    def precision(self, model: Field, config: FitConfig, device: torch.device) -> str:
+        """Return the precision, which depends on the number of values."""
+        samples = self.samples()
+        values = len(samples) * samples.out_dim
+        return choose_precision(config.precision, device, model, values)
 
     def fit(
         self,

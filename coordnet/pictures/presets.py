@@ -7,7 +7,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from ..encodings.signal import Signal, settings_for
+from ..encodings.signal import SignalShape, settings_for
 from ..errors import refuse
 from ..kinds.recipe import Recipe
 from .options import PRESETS
@@ -34,6 +34,7 @@ def recipe(
     size: tuple[int, int, int],
     repeats: tuple[bool, bool],
     seconds: float | None = None,
+    device: str = "auto",
 ) -> Recipe:
     """Return the recipe of a preset, or the one for an encoding.
 
@@ -43,6 +44,7 @@ def recipe(
         size: height, width and channels of the picture.
         repeats: whether the picture repeats along x and along y.
         seconds: the budget in seconds, or None.
+        device: where the fit runs, as `choose_device` takes it.
     """
     if preset is not None and encoding is not None:
         refuse(
@@ -51,28 +53,37 @@ def recipe(
             "Pass one of them.",
         )
     if encoding is not None:
-        return _of_encoding(encoding, size, repeats, seconds)
+        return _of_encoding(encoding, size, repeats, seconds, device)
     name = preset or "fast"
     if name not in PRESETS:
         known = ", ".join(PRESETS)
         refuse(f"a picture takes --preset {known}", f"--preset {name}", "Choose one of them.")
-    found = _of_preset(name, size, repeats, seconds)
+    found = _of_preset(name, size, repeats, seconds, device)
     return replace(found, note=f"preset {name}: {PRESETS[name]}. {found.note}".rstrip())
 
 
 def _of_encoding(
-    encoding: str, size: tuple[int, int, int], repeats: tuple[bool, bool], seconds: float | None
+    encoding: str,
+    size: tuple[int, int, int],
+    repeats: tuple[bool, bool],
+    seconds: float | None,
+    device: str,
 ) -> Recipe:
     if encoding == "hashgrid":
         return _grid(size, repeats, seconds)
     if encoding == "densegrid":
         settings = {**_ladder(encoding, size, repeats), "features": min(2, size[2])}
         return Recipe(encoding, settings, 64, 2, 1000, _GRID_CONFIG, between=_BETWEEN)
-    return Recipe(encoding, _ladder(encoding, size, repeats), config=_network_config(seconds))
+    config = _network_config(seconds, device)
+    return Recipe(encoding, _ladder(encoding, size, repeats), config=config)
 
 
 def _of_preset(
-    preset: str, size: tuple[int, int, int], repeats: tuple[bool, bool], seconds: float | None
+    preset: str,
+    size: tuple[int, int, int],
+    repeats: tuple[bool, bool],
+    seconds: float | None,
+    device: str,
 ) -> Recipe:
     if preset == "fast":
         return _grid(size, repeats, seconds)
@@ -83,10 +94,10 @@ def _of_preset(
         # narrow matrices make Muon's steps cheap, and bear a high rate
         config = {**_NETWORK_CONFIG, "learning_rate": 2e-2, "batch_size": 2048}
         return Recipe("gaussian", {**settings, "k": 128}, 96, 3, 2500, config)
-    return Recipe("gaussian", settings, 256, 4, config=_network_config(seconds))
+    return Recipe("gaussian", settings, 256, 4, config=_network_config(seconds, device))
 
 
-def _network_config(seconds: float | None) -> dict[str, Any]:
+def _network_config(seconds: float | None, name: str) -> dict[str, Any]:
     """Settings for a wide network: Muon pays once there is time for its costlier steps.
 
     (Measured on the astronaut in float32, Adam against Muon at equal cost: 24.4 and 21.8 dB in
@@ -94,7 +105,7 @@ def _network_config(seconds: float | None) -> dict[str, Any]:
     """
     from ..training.runtime import choose_device, fast_bf16
 
-    device = choose_device()
+    device = choose_device(name)
     short = _SHORT_BF16 if fast_bf16(device) else _SHORT
     if seconds is not None and seconds <= short and device.type == "cpu":
         return {**_NETWORK_CONFIG, "optimizer": "adam", "batch_size": 1024}
@@ -108,13 +119,12 @@ def _ladder(
     height, width, _ = size
     periods = tuple(1.0 if wraps else None for wraps in repeats)
     density = (float(width), float(height))
-    picture = Signal(
+    picture = SignalShape(
         (width, height),
         (1.0, 1.0),
         density,
         periods,
         harmonics=64,
-        bandwidth=max(size[:2]) / 2,
         spread=30.0,
         regular=True,
     )

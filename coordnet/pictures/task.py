@@ -73,7 +73,8 @@ class PictureTask(FieldTask[PictureOptions]):
         ladder = options.k is not None or options.sigma is not None
         if encoding is None and options.preset is None and ladder:
             encoding = "gaussian"
-        return recipe(options.preset, encoding, size, _repeats(options), options.seconds)
+        repeats, seconds = _repeats(options), options.seconds
+        return recipe(options.preset, encoding, size, repeats, seconds, options.device)
 
     def encoding(self, options: PictureOptions, recipe: Recipe) -> Encoding:
         """Build the encoding of the recipe; it must repeat where the picture is to."""

@@ -40,6 +40,6 @@ def evaluate_run(
     chosen = str(choose_device(device))
     opened = Run.open(run, chosen)
     kind, task = opened.kind, opened.task
-    given = kind.options.read(options or {}, f"a run of {kind.noun}")
+    given = kind.read(kind.options, options or {}, f"a run of {kind.noun}")
     read = task.for_run(Path(path), opened.about, given, listener or Listener())
     return {**read.evaluate(opened.model, opened.about), "device": chosen, "notes": read.notes}

@@ -21,7 +21,6 @@ from ..training import (
     NonFiniteLossError,
     Notice,
     choose_device,
-    choose_precision,
 )
 from ..training.optimizers import resolved
 from .folder import RunFolder
@@ -101,7 +100,7 @@ def fit_file(
         config = replace(resolved(plan.config, plan.model), device=str(device))
         plan = replace(plan, config=config)
         folder.require_space(_size(plan.model))
-        precision = choose_precision(plan.config.precision, device, plan.model)
+        precision = plan.task.precision(plan.model, plan.config, device)
         listener.begins(
             Start(path, plan.task, plan.model, plan.config, device, precision, plan.note)
         )
@@ -123,7 +122,7 @@ def fit_file(
 def _new_plan(path: Path, given: Mapping[str, object], listener: Listener) -> _Plan:
     """Return the plan that the options ask for."""
     kind = kind_of(path)
-    options = kind.options.read(given, kind.noun)
+    options = kind.read(kind.options, given)
     task = kind.load()(path, options, listener)
     recipe = task.recipe(options)
     config = task.config(options, recipe)
@@ -137,7 +136,7 @@ def _resumed_plan(
     record = Record.from_checkpoint(folder.checkpoint)
     record.require_input(path)
     kind = KINDS[record.kind]
-    options = kind.options.read(given, kind.noun)
+    options = kind.read(kind.options, given)
     model, _ = model_of_checkpoint(folder.checkpoint)
     task = kind.load()(path, options, listener)
     return _Plan(kind, options, task, model, record.config_for(options), "")

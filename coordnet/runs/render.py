@@ -47,7 +47,7 @@ def render_run(
     if folder:
         check_output(output, overwrite, folders=kind.folders)
     typed = options.given() if isinstance(options, RenderOptions) else dict(options or {})
-    chosen_options = kind.render.read(typed, f"a run of {kind.noun}")
+    chosen_options = kind.read(kind.render, typed, f"a run of {kind.noun}")
     task = opened.task
     task.render(opened.model, opened.about, output, chosen_options, listener or Listener())
 
@@ -91,7 +91,7 @@ def export_run(
         shown = " or ".join(task.exports) or "no file"
         refuse(f"a run of {kind.noun} is exported to {shown}", f"{str(output)!r}", "")
     typed = options.given() if isinstance(options, RenderOptions) else dict(options or {})
-    chosen_options = kind.export.read(typed, f"a run of {kind.noun}")
+    chosen_options = kind.read(kind.export, typed, f"a run of {kind.noun}")
     task.export(opened.model, opened.about, output, chosen_options, listener or Listener())
 
 

@@ -16,9 +16,13 @@ from .options import SeriesOptions as SeriesOptions, SeriesRender as SeriesRende
 from .periods.candidates import PeriodCandidate as PeriodCandidate, PeriodSearch as PeriodSearch
 from .periods.periodogram import Periodogram as Periodogram, lomb_scargle as lomb_scargle
 from .periods.search import find_period as find_period
+from .prediction import (
+    PredictedTable as PredictedTable,
+    predict_table as predict_table,
+    predict_times as predict_times,
+)
 from .reading.tables import Table as Table, read_table as read_table, write_table as write_table
-from .reading.text_table import TextTable as TextTable
-from .reading.times import TimeAxis as TimeAxis
+from .reading.time_axis import TimeAxis as TimeAxis
 from .reading.units import UNITS as UNITS, in_unit as in_unit
 from .regressor import PeriodicRegressor as PeriodicRegressor
 from .sampling import (
@@ -26,7 +30,6 @@ from .sampling import (
     grid_step as grid_step,
     nyquist_harmonic as nyquist_harmonic,
     nyquist_warning as nyquist_warning,
-    uniform_step as uniform_step,
 )
 from .spectrum import Spectrum as Spectrum, harmonic_spectrum as harmonic_spectrum
 from .task import SeriesTask as SeriesTask

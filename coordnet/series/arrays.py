@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import integer_at_least, refuse
+from ..checks import integer, weights as checked_weights
+from ..errors import refuse
 
 __all__ = ["Series", "as_float64", "check_samples", "check_weights"]
 
-_MOST_TREND = 20
+_MAX_DEGREE = 20  # higher ones follow the period itself
 
 
 class Series:
@@ -36,14 +37,11 @@ class Series:
     """
 
     def __init__(self, x: Any, y: Any, weights: Any = None, trend: int = 0) -> None:
-        degree = integer_at_least(0, "trend", trend, "Pass 0 for a constant, 1 for a line.")
-        if degree > _MOST_TREND:
-            remedy = "Higher ones follow the period itself."
-            refuse(f"trend must be at most {_MOST_TREND}", f"trend={trend}", remedy)
+        degree = integer("trend", trend, least=0, most=_MAX_DEGREE)
         positions, values = check_samples(x, y)
         if positions.shape[1] != 1:
-            got = f"{positions.shape[1]} columns"
-            refuse("a period is sought in one column of positions", got, "Pass x[:, 0], say.")
+            rule = "a period is sought in one column of positions"
+            refuse(rule, f"{positions.shape[1]} columns")
         times = positions[:, 0]
         weight = check_weights(weights, len(times))
         order = np.argsort(times, kind="stable")
@@ -54,11 +52,14 @@ class Series:
         self.times = times - self.middle
         self.root = np.sqrt(weight / weight.mean())
         self.values = self.root[:, None] * values
-        unit = self.times / (0.5 * self.span or 1.0)
-        self.trend = self.root[:, None] * np.polynomial.legendre.legvander(unit, degree)
+        self.trend = self.root[:, None] * self.polynomials(degree)
 
     def __len__(self) -> int:
         return len(self.times)
+
+    def polynomials(self, degree: int) -> np.ndarray:
+        """Return the Legendre polynomials of the times over the span, ``(N, degree + 1)``."""
+        return np.polynomial.legendre.legvander(self.times / (0.5 * self.span or 1.0), degree)
 
 
 def check_samples(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -72,18 +73,16 @@ def check_samples(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         InputError: other shapes, no samples, or numbers that are not finite.
     """
     positions, values = as_float64("x", x), as_float64("y", y)
-    pair = [each[:, None] if each.ndim == 1 else each for each in (positions, values)]
-    if any(each.ndim != 2 or not each.size for each in pair) or len(pair[0]) != len(pair[1]):
+    pair = [array[:, None] if array.ndim == 1 else array for array in (positions, values)]
+    if any(array.ndim != 2 or not array.size for array in pair) or len(pair[0]) != len(pair[1]):
         refuse(
             "x of shape (N,) or (N, d) and y of shape (N,) or (N, D) must have one N, at least 1",
             f"shapes {positions.shape} and {values.shape}",
-            "Pass one row of y for every position.",
         )
-    for name, each in zip("xy", pair, strict=True):
-        bad = np.flatnonzero(~np.isfinite(each).all(1))
+    for name, array in zip("xy", pair, strict=True):
+        bad = np.flatnonzero(~np.isfinite(array).all(1))
         if bad.size:
-            got = f"{each[bad[0]].tolist()} in sample {bad[0]}"
-            refuse(f"{name} must be finite", got, "Drop or repair those samples.")
+            refuse(f"{name} must be finite", f"{array[bad[0]].tolist()} in sample {bad[0]}")
     return pair[0], pair[1]
 
 
@@ -95,15 +94,10 @@ def check_weights(weights: Any, number: int) -> np.ndarray:
     """
     if weights is None:
         return np.ones(number)
-    found = as_float64("weights", weights)
-    if found.shape != (number,):
-        rule = f"weights must be one number for each of {number} samples"
-        refuse(rule, f"shape {found.shape}", "Pass weights of shape (N,).")
-    good = np.isfinite(found) & (found >= 0)
-    if not good.all() or not found.any():
-        got = f"{found[~good][0]}" if not good.all() else "zeros alone"
-        refuse("weights must be finite, at least 0 and not all 0", got, "Drop those samples.")
-    return found
+    array = as_float64("weights", weights)
+    if array.shape != (number,):
+        refuse(f"weights must be one number for each of {number} samples", f"shape {array.shape}")
+    return checked_weights(array)
 
 
 def as_float64(name: str, values: Any) -> np.ndarray:
@@ -116,12 +110,10 @@ def as_float64(name: str, values: Any) -> np.ndarray:
         values = values.detach().cpu()
         values = values.double().numpy() if not values.is_complex() else values.numpy()
     array = np.asarray(values)
-    if array.dtype.kind == "O":
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError, OverflowError):
-            refuse(f"{name} must be real numbers", f"dtype {array.dtype}", "Convert it first.")
-    if array.dtype.kind not in "biuf":
-        remedy = "Convert dates to hours or days since a date of your choice."
-        refuse(f"{name} must be real numbers", f"dtype {array.dtype}", remedy)
-    return array.astype(np.float64)
+    try:
+        if array.dtype.kind in "biufO":
+            return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):  # objects that are no numbers
+        pass
+    remedy = "Convert dates to hours or days since a date of your choice."
+    return refuse(f"{name} must be real numbers", f"dtype {array.dtype}", remedy)

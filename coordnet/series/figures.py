@@ -1,4 +1,4 @@
-"""Samples over one coordinate, and the curve fitted to them."""
+"""Figure of samples over one coordinate, and the curve fitted to them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["save_signal"]
 
-_MOST_ROWS = 12
-_MOST_DOTS = 100_000
-_MOST_VERTICES = 20_000
+_MAX_ROWS = 12
+_MAX_DOTS = 100_000
+_MAX_VERTICES = 20_000
 _FIRST_DAY, _LAST_DAY = -719_000, 2_932_000  # within the years 1 to 9999
 
 
@@ -74,13 +74,12 @@ def save_signal(
         refuse(
             "names must be x's and one per value, and the curve must have as many values",
             f"{len(names)} names, {dims} values in the samples, {curve.shape[1]} in the curve",
-            "Pass (x_name, *y_names) and curves of one width.",
         )
     if fitted is None:
-        guess = np.stack([np.interp(at, fine, column) for column in curve.T], 1)
+        at_samples = np.stack([np.interp(at, fine, column) for column in curve.T], 1)
     else:
-        guess = _sorted(x, fitted)[1]
-    rows = min(dims, _MOST_ROWS)
+        at_samples = _sorted(x, fitted)[1]
+    rows = min(dims, _MAX_ROWS)
     if rows < dims:
         title = f"{title} (the first {rows} of {dims} values)".strip()
     limits = np.array(span(np.concatenate([at, fine])))
@@ -102,7 +101,7 @@ def save_signal(
         rest = figure.add_subplot(grid[2 * row + 1, 0], sharex=main)
         _dots(main, along, samples[:, row], "samples")
         _line(main, along_fine, curve[:, row], label="fit")
-        residual = samples[:, row] - guess[:, row]
+        residual = samples[:, row] - at_samples[:, row]
         _dots(rest, along, residual)
         rest.axhline(0.0, color=COLORS[1], linewidth=0.9)
         tidy(main, y=name)
@@ -143,7 +142,6 @@ def _sorted(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         refuse(
             "positions (N,) and values (N,) or (N, D) must have one length, at least 1",
             f"shapes {np.shape(x)} and {np.shape(y)}",
-            "Reshape them.",
         )
     order = np.argsort(at, kind="stable")
     return at[order], values[order]
@@ -153,7 +151,7 @@ def _dots(axes: Axes, x: np.ndarray, y: np.ndarray, label: str = "") -> None:
     """Draw samples: the more there are, the smaller and fainter."""
     size = float(np.interp(math.log10(len(x)), [1.5, 2.5, 3.5, 4.5], [4.5, 2.8, 1.6, 0.8]))
     alpha = float(np.interp(math.log10(len(x)), [2.5, 4.0], [0.9, 0.45]))
-    skip = -(-len(x) // _MOST_DOTS)
+    skip = -(-len(x) // _MAX_DOTS)
     axes.plot(
         x[::skip],
         y[::skip],
@@ -170,13 +168,13 @@ def _dots(axes: Axes, x: np.ndarray, y: np.ndarray, label: str = "") -> None:
 def _line(axes: Axes, x: np.ndarray, y: np.ndarray, label: str = "") -> None:
     """Draw a curve, faintly where its swings are too dense to be told apart."""
     swings = int(np.count_nonzero(np.diff(np.sign(np.diff(y))) != 0))
-    if len(x) > _MOST_VERTICES:  # keep the extremes of each piece: it looks the same
-        edges = np.linspace(0, len(x), _MOST_VERTICES // 4 + 1).astype(int)
-        kept = {0, len(x) - 1}
+    if len(x) > _MAX_VERTICES:  # keep the extremes of each piece: it looks the same
+        edges = np.linspace(0, len(x), _MAX_VERTICES // 4 + 1).astype(int)
+        extremes = {0, len(x) - 1}
         for start, end in itertools.pairwise(edges.tolist()):
-            kept |= {start + int(np.argmin(y[start:end])), start + int(np.argmax(y[start:end]))}
-        chosen = np.array(sorted(kept))
-        x, y = x[chosen], y[chosen]
+            extremes |= {start + int(np.argmin(y[start:end])), start + int(np.argmax(y[start:end]))}
+        vertices = sorted(extremes)
+        x, y = x[vertices], y[vertices]
     width, alpha, order = (0.3, 0.5, 1.5) if swings > 400 else (1.2, 1.0, 2.0)
     axes.plot(x, y, color=COLORS[1], label=label, linewidth=width, alpha=alpha, zorder=order)
 

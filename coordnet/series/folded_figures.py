@@ -1,4 +1,4 @@
-"""Periodic data folded onto one period; the error of each number of harmonics."""
+"""Figures of periodic data: folded onto a period, the error of every k, the periodogram."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..plotting.figures import (
 
 __all__ = ["save_folded", "save_k_curve", "save_periodogram"]
 
-_MOST_POINTS = 20_000
+_MAX_POINTS = 20_000
 
 
 def save_folded(
@@ -38,7 +38,7 @@ def save_folded(
     """Write a figure of samples and fit against the phase of each period.
 
     With several periods, or a trend, the fit at one phase takes several values: it is drawn as
-    points too, and what is left of both above a level can be shown in place of their values.
+    points too, and what is left of both above a level can be drawn in place of their values.
     Beyond 20,000 samples every n-th is drawn.
 
     Args:
@@ -53,20 +53,15 @@ def save_folded(
         title: a line above the panels.
     """
     check_ending(path)
-    at, values, fitted = (as_array(each).astype(np.float64) for each in (x, y, fit))
+    at, values, fitted = _arrays(x, y, fit)
     if values.ndim != 2 or fitted.shape != values.shape or at.shape != values.shape[:1]:
-        refuse(
-            "positions (N,), values and fit (N, D) must have one N",
-            f"shapes {at.shape}, {values.shape}, {fitted.shape}",
-            "Reshape them.",
-        )
+        rule = "positions (N,), values and fit (N, D) must have one N"
+        refuse(rule, f"shapes {at.shape}, {values.shape}, {fitted.shape}")
     if not periods:
-        refuse("folding needs a period", "none", "Pass periods=[24.0], say.")
-    step = -(-len(at) // _MOST_POINTS)
+        refuse("folding needs a period", "none")
+    step = -(-len(at) // _MAX_POINTS)
     at, values, fitted = at[::step], values[::step], fitted[::step]
-    below = (
-        [np.zeros(1)] * len(periods) if levels is None else [as_array(e)[::step] for e in levels]
-    )
+    base = [np.zeros(1)] * len(periods) if levels is None else [e[::step] for e in _arrays(*levels)]
     rows, columns = values.shape[1], len(periods)
     figure = new_figure(max(6.0, 4.6 * columns), 2.6 * rows + 0.8, title)
     grid = figure.subplots(rows, columns, squeeze=False)
@@ -77,7 +72,7 @@ def save_folded(
         phase = np.mod(at, period)
         # equal phases in any order but that of time, along which the fit is smooth
         order = np.lexsort((np.random.default_rng(0).permutation(len(phase)), phase))
-        samples, curve = values - below[j], fitted - below[j]
+        samples, curve = values - base[j], fitted - base[j]
         for i in range(rows):
             axes = grid[i, j]
             axes.plot(phase, samples[:, i], ".", color=COLORS[0], markersize=2.5, alpha=0.5)
@@ -95,13 +90,7 @@ def save_folded(
 
 
 def save_k_curve(
-    path: PathLike,
-    k: Any,
-    error: Any,
-    standard_error: Any,
-    chosen: int,
-    *,
-    title: str = "",
+    path: PathLike, k: Any, error: Any, standard_error: Any, chosen: int, *, title: str = ""
 ) -> None:
     """Write a figure of the hold-out error over the number of harmonics.
 
@@ -116,15 +105,15 @@ def save_k_curve(
     from matplotlib.ticker import MaxNLocator
 
     check_ending(path)
-    at, height, spread = (as_array(each).astype(np.float64) for each in (k, error, standard_error))
+    at, height, spread = _arrays(k, error, standard_error)
     figure = new_figure(6.5, 3.8, title)
     axes = figure.subplots()
     axes.fill_between(at, height - spread, height + spread, color=COLORS[0], alpha=0.2, lw=0)
     axes.plot(at, height, "o-", color=COLORS[0], markersize=3.5, linewidth=1.2)
     axes.axvline(chosen, color=COLORS[1], linewidth=1.2)
     axes.annotate(f" k = {chosen}", (chosen, axes.get_ylim()[1]), color=INK, va="top", fontsize=9)
-    good = height[np.isfinite(height)]
-    if len(good) and good.max() > 30 * good.min() > 0:
+    finite = height[np.isfinite(height)]
+    if len(finite) and finite.max() > 30 * finite.min() > 0:
         axes.set_yscale("log")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     tidy(axes, x="harmonics k", y="RMSE on held-out blocks")
@@ -153,19 +142,18 @@ def save_periodogram(
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     check_ending(path)
-    at, height = (as_array(each).astype(np.float64) for each in (frequency, power))
+    at, height = _arrays(frequency, power)
     figure = new_figure(8.0, 3.8, title)
     axes = figure.subplots()
     # the highest in each of some thousand stretches: no peak is lost
-    step = max(1, len(at) // 4000)
-    starts = np.arange(0, len(at), step)
+    starts = np.arange(0, len(at), max(1, len(at) // 4000))
     top = np.maximum.reduceat(height, starts)
     axes.fill_between(1 / at[starts], 0, top, color=COLORS[0], lw=0, alpha=0.85)
     for i, period in enumerate(candidates):
-        color = COLORS[1] if i == 0 else COLORS[6]
-        label = f"{period:.6g}" if i == 0 else None
-        axes.axvline(period, color=color, linewidth=1.4 if i == 0 else 0.8, label=label,
-                     linestyle="-" if i == 0 else ":")  # fmt: skip
+        best = {"color": COLORS[1], "linewidth": 1.4, "label": f"{period:.6g}"}
+        axes.axvline(
+            period, **best if i == 0 else {"color": COLORS[6], "linewidth": 0.8, "ls": ":"}
+        )
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6g}"))
@@ -175,3 +163,7 @@ def save_periodogram(
         axes.legend(fontsize=9)
     tidy(axes, x=f"period ({unit})" if unit else "period", y="share of variance explained")
     save_figure(figure, path)
+
+
+def _arrays(*values: Any) -> list[np.ndarray]:
+    return [as_array(value).astype(np.float64) for value in values]

@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..checks import integer, positive
 from ..constants import supports_float64
-from ..errors import integer_at_least, positive_number, refuse
+from ..errors import refuse
 from ..field import Field
 from ..memory import rows_within
 from ..modes import no_autocast, own_modes
@@ -42,18 +43,18 @@ def evaluate(function: Function, x: Any) -> np.ndarray:
         ``(n, D)``, on the CPU.
     """
     if isinstance(function, Predictor):
-        found = np.asarray(function.predict(as_float64("x", x)), dtype=np.float64)
-        return found[:, None] if found.ndim == 1 else found
+        values = np.asarray(function.predict(as_float64("x", x)), dtype=np.float64)
+        return values[:, None] if values.ndim == 1 else values
+    parts: list[np.ndarray] = []
     with torch.no_grad():
-        parts = []
-        for part in _blocks(function, x):
+        for part in _blocks(function, x, 1):
             with no_autocast(part.device):
-                parts.append(function(part).detach())
-    return np.concatenate([_to_numpy(part) for part in parts])
+                parts.append(_to_numpy(function(part)))
+    return np.concatenate(parts)
 
 
 def residuals(function: Function, x: Any, y: Any) -> np.ndarray:
-    """Return y - f(x) as float64, ``(N, D)``.
+    """Return the residuals y - f(x) as float64, ``(N, D)``.
 
     Args:
         function: as in `evaluate`.
@@ -61,11 +62,11 @@ def residuals(function: Function, x: Any, y: Any) -> np.ndarray:
         y: values ``(N,)`` or ``(N, D)``.
     """
     positions, values = check_samples(x, y)
-    found = evaluate(function, positions)
-    if found.shape != values.shape:
-        got = f"{values.shape[1]} in y, {found.shape[1]} of the function"
-        refuse("the function must have as many values as y", got, "Pass the columns it was fitted.")
-    return values - found
+    fitted = evaluate(function, positions)
+    if fitted.shape != values.shape:
+        got = f"{values.shape[1]} in y, {fitted.shape[1]} of the function"
+        refuse("the function must have as many values as y", got)
+    return values - fitted
 
 
 def derivative(function: Function, x: Any, *, order: int = 1, axis: int = 0) -> np.ndarray:
@@ -81,22 +82,21 @@ def derivative(function: Function, x: Any, *, order: int = 1, axis: int = 0) -> 
     Returns:
         ``(n, D)`` float64: the values' unit by x's unit to the power of ``order``.
     """
-    order = integer_at_least(1, "order", order, "Pass 1 for the slope.")
-    axis = integer_at_least(0, "axis", axis, "Coordinates are counted from 0.")
-    called: Any = function
-    if isinstance(function, Predictor) and hasattr(called, "to_field"):
-        called = called.to_field()
-    parts = []
-    for part in _blocks(called, x):
+    order = integer("order", order, least=1)
+    axis = integer("axis", axis, least=0)
+    on_tensors: Any = function
+    if isinstance(function, Predictor) and hasattr(on_tensors, "to_field"):
+        on_tensors = on_tensors.to_field()
+    parts: list[np.ndarray] = []
+    for part in _blocks(on_tensors, x, 4):
         if axis >= part.shape[1]:
-            got = f"axis={axis}, {part.shape[1]} coordinates"
-            refuse("axis must be a coordinate of x", got, "Coordinates are counted from 0.")
+            refuse("axis must be a coordinate of x", f"axis={axis}, {part.shape[1]} coordinates")
         with own_modes(part.device):
             part = part.clone().requires_grad_()
-            values = called(part)
+            values = on_tensors(part)
             columns = [_differentiated(column, part, order, axis) for column in values.unbind(-1)]
-        parts.append(torch.stack(columns, -1))
-    return np.concatenate([_to_numpy(part) for part in parts])
+        parts.append(_to_numpy(torch.stack(columns, -1)))
+    return np.concatenate(parts)
 
 
 def fold_phase(x: Any, period: float, origin: float = 0.0) -> np.ndarray:
@@ -110,7 +110,7 @@ def fold_phase(x: Any, period: float, origin: float = 0.0) -> np.ndarray:
         period: in their unit.
         origin: where the phase is 0.
     """
-    length = positive_number("period", period, "Give it in the unit of the positions.")
+    length = positive("period", period)
     rest = np.fmod(as_float64("x", x), length) - np.fmod(float(origin), length)
     rest = np.where(rest < 0, rest + length, rest)
     phase = np.where(rest >= length, rest - length, rest) / length
@@ -124,27 +124,33 @@ def _differentiated(column: Tensor, x: Tensor, order: int, axis: int) -> Tensor:
             return torch.zeros_like(x[:, axis])
         (slope,) = torch.autograd.grad(column.sum(), x, create_graph=True, materialize_grads=True)
         column = slope[:, axis]
-    return column.detach()
+    return column
 
 
-def _blocks(function: Any, x: Any) -> Iterator[Tensor]:
-    """Yield positions (n, d) block by block, where the function takes them."""
+def _blocks(function: Any, x: Any, buffers: int) -> Iterator[Tensor]:
+    """Yield positions (n, d) block by block, on the function's device.
+
+    Args:
+        function: a field, a module, or any callable.
+        x: ``(n,)`` or ``(n, d)``.
+        buffers: how many arrays of features are held at a time.
+    """
     positions = torch.from_numpy(as_float64("x", x))
     if positions.ndim == 1:
         positions = positions[:, None]
     if positions.ndim != 2:
-        refuse("x must have one or two axes", f"shape {tuple(positions.shape)}", "Pass (n, d).")
-    home, width = torch.device("cpu"), 64
+        refuse("x must have one or two axes", f"shape {tuple(positions.shape)}")
+    device, width = torch.device("cpu"), 64
     if isinstance(function, Field):
         own, width = function.value_mean.device, function.encoding.out_dim
-        home = own if supports_float64(own) else home  # the field moves its features itself
+        device = own if supports_float64(own) else device  # the field moves its features itself
     elif isinstance(function, nn.Module):
-        home = next((each.device for each in function.parameters()), home)
-        if not supports_float64(home):
+        device = next((p.device for p in function.parameters()), device)
+        if not supports_float64(device):
             positions = positions.float()
-    rows = rows_within(4 * width)
+    rows = rows_within(buffers * width)
     for start in range(0, max(1, len(positions)), rows):
-        yield positions[start : start + rows].to(home)
+        yield positions[start : start + rows].to(device)
 
 
 def _to_numpy(values: Tensor) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Harmonic regression: sums of sines, and a trend, solved exactly by least squares."""
+"""Least-squares harmonic regression: sums of sines of known periods, and a trend."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..checks import integer, one_of, positive
 from ..encodings import Concat, Encoding, FourierFeatures, Polynomial
-from ..errors import integer_at_least, positive_number, refuse
+from ..errors import refuse
 from ..field import Field
 from ..memory import rows_within
 from ..networks import MLP
@@ -20,8 +21,6 @@ from .arrays import as_float64, check_samples, check_weights
 from .spectrum import Spectrum
 
 __all__ = ["HarmonicModel", "fit_harmonics"]
-
-_PERIOD = "Give it in the unit of its column of x."
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ class HarmonicModel:
         values, errors = [], []
         for part in self._designs(x):
             values.append(part @ self.coefficients)
-            variance = np.stack([((part @ each) * part).sum(1) for each in self.covariance], 1)
+            variance = np.stack([((part @ c) * part).sum(1) for c in self.covariance], 1)
             errors.append(np.sqrt(variance + (self.residual_variance if new else 0.0)))
         return np.concatenate(values), np.concatenate(errors)
 
@@ -106,10 +105,7 @@ class HarmonicModel:
         Args:
             number: of the period, from 0.
         """
-        number = integer_at_least(0, "number", number, "Periods are counted from 0.")
-        if number >= len(self.periods):
-            got = f"number={number}, {len(self.periods)} periods"
-            refuse("number must be that of a period", got, "Periods are counted from 0.")
+        number = integer("number", number, least=0, below=len(self.periods))
         first = 1 + 2 * sum(self.k[:number])
         rows = slice(first, first + 2 * self.k[number])
         sin, cos = self.coefficients[rows][0::2], self.coefficients[rows][1::2]
@@ -153,8 +149,9 @@ class HarmonicModel:
         positions = as_float64("x", x)
         positions = positions[:, None] if positions.ndim == 1 else positions
         if positions.ndim != 2 or positions.shape[1] != len(self.trend):
-            rule = f"x must have {len(self.trend)} columns, as in the fit"
-            refuse(rule, f"shape {positions.shape}", "Pass shape (n, d).")
+            refuse(
+                f"x must have {len(self.trend)} columns, as in the fit", f"shape {positions.shape}"
+            )
         encoding = self._encoding()
         rows = rows_within(2 * encoding.out_dim)
         starts = range(0, max(1, len(positions)), rows)
@@ -162,7 +159,7 @@ class HarmonicModel:
 
     def _encoding(self) -> Encoding:
         plain = _encoding(self.periods, self.k, self.axes, self.trend)
-        return _on_domain(plain, self.lower, self.upper)
+        return _normalized(plain, self.lower, self.upper)
 
 
 def fit_harmonics(
@@ -204,33 +201,32 @@ def fit_harmonics(
         >>> model.predict(hours), model.spectrum().amplitude
     """
     positions, values = check_samples(x, y)
-    each = tuple(_plain("periods", periods))
-    lengths = tuple(positive_number("period", period, _PERIOD) for period in each)
-    orders = _one_each("k", k, len(lengths), "period", 1)
-    degrees = _one_each("trend", trend, positions.shape[1], "column of x", 0)
+    columns = positions.shape[1]
+    if isinstance(periods, (str, bytes)) or np.ndim(periods) > 1:
+        refuse("periods must be a number or a list of them", f"{periods!r}")
+    lengths = tuple(positive("periods", period) for period in np.atleast_1d(periods).tolist())
+    orders = _per("period", "k", k, len(lengths), 1)
+    degrees = _per("column of x", "trend", trend, columns, 0)
     places = tuple(axes) if axes is not None else (0,) * len(lengths)
     if len(places) != len(lengths):
-        refuse("axes must name a column for each period", f"axes={axes}", "Pass one per period.")
-    for place in places:
-        integer_at_least(0, "a column in axes", place, "Columns are counted from 0.")
+        refuse("axes must name a column for each period", f"axes={axes}")
+    places = tuple(integer("a column in axes", place, least=0) for place in places)
     used = {*places, *(i for i, degree in enumerate(degrees) if degree)}
-    if used != set(range(positions.shape[1])):
+    if used != set(range(columns)):
         rule = "every column of x must have a period or a trend, and every period a column"
-        got = f"{positions.shape[1]} columns, of which {sorted(used)} are used"
-        refuse(rule, got, "Pass axes= for the periods, and trend=1 for other columns.")
-    if dependent not in ("refuse", "shortest"):
-        refuse("dependent must be refuse or shortest", f"{dependent!r}", "Choose one of them.")
+        refuse(rule, f"{columns} columns, of which {sorted(used)} are used")
+    one_of("dependent", dependent, ("refuse", "shortest"))
     weight = check_weights(weights, len(positions))
-    seen = weight > 0
-    positions, values, weight = positions[seen], values[seen], weight[seen]
+    counted = weight > 0
+    positions, values, weight = positions[counted], values[counted], weight[counted]
     lower, upper = (tuple(f(positions, axis=0).tolist()) for f in (np.min, np.max))
-    encoding = _on_domain(_encoding(lengths, orders, places, degrees), lower, upper)
+    encoding = _normalized(_encoding(lengths, orders, places, degrees), lower, upper)
     design = _design(encoding, positions)
-    found = least_squares(design, torch.from_numpy(values), torch.from_numpy(weight))
-    if found.rank < design.shape[1] and dependent == "refuse":
+    fit = least_squares(design, torch.from_numpy(values), torch.from_numpy(weight))
+    if fit.rank < design.shape[1] and dependent == "refuse":
         refuse(
             "the samples must tell all coefficients apart",
-            f"{design.shape[1]} coefficients of which {found.rank} are independent on "
+            f"{design.shape[1]} coefficients of which {fit.rank} are independent on "
             f"{len(positions)} samples",
             "Pass a smaller k or trend, or dependent='shortest'.",
         )
@@ -242,28 +238,27 @@ def fit_harmonics(
         lower=lower,
         upper=upper,
         names=_names(lengths, orders, degrees),
-        coefficients=found.solution.numpy(),
+        coefficients=fit.solution.numpy(),
         samples=len(positions),
-        rank=found.rank,
-        **_statistics(found, values, weight),
+        rank=fit.rank,
+        **_statistics(fit, values, weight),
     )
 
 
-def _statistics(found: LeastSquares, values: np.ndarray, weight: np.ndarray) -> dict[str, Any]:
+def _statistics(fit: LeastSquares, values: np.ndarray, weight: np.ndarray) -> dict[str, np.ndarray]:
     """Return the statistics of the residuals; with none to spare the variance is NaN."""
     number = len(values)
-    left = found.residual.numpy()
-    spare = number - found.rank
-    variance = left / spare if spare > 0 else np.full_like(left, np.nan)
+    squares = fit.residual.numpy()
+    freedom = number - fit.rank
+    variance = squares / freedom if freedom > 0 else np.full_like(squares, np.nan)
     mean = weight @ values / weight.sum()
     total = weight @ np.square(values - mean)
     with np.errstate(divide="ignore"):
-        logs = -0.5 * number * (np.log(2 * math.pi * left / number) + 1)
-    explained = np.where(total > 0, 1 - left / np.where(total > 0, total, 1.0), 0.0)
+        logs = -0.5 * number * (np.log(2 * math.pi * squares / number) + 1)
     return {
-        "covariance": variance[:, None, None] * found.inverse.numpy(),
+        "covariance": variance[:, None, None] * fit.inverse.numpy(),
         "residual_variance": variance,
-        "explained": explained,
+        "explained": np.where(total > 0, 1 - squares / np.where(total > 0, total, 1.0), 0.0),
         "log_likelihood": logs + 0.5 * np.log(weight).sum(),
     }
 
@@ -285,10 +280,10 @@ def _encoding(
         return Concat([block for block, _ in blocks], [columns for _, columns in blocks])
 
 
-def _on_domain(encoding: Encoding, lower: Sequence[float], upper: Sequence[float]) -> Encoding:
+def _normalized(encoding: Encoding, lower: Sequence[float], upper: Sequence[float]) -> Encoding:
     """Return the features with the trend's coordinate normalized, Julian dates too."""
     with torch.device("cpu"):
-        low, high = (torch.tensor(each, dtype=torch.float64) for each in (lower, upper))
+        low, high = (torch.tensor(bound, dtype=torch.float64) for bound in (lower, upper))
         return encoding.on_domain(low, high)
 
 
@@ -312,17 +307,9 @@ def _names(periods: Sequence[float], k: Sequence[int], trend: Sequence[int]) -> 
     return tuple(names)
 
 
-def _one_each(name: str, value: Any, number: int, what: str, least: int) -> tuple[int, ...]:
-    """Return one whole number for each of ``number`` things."""
-    remedy = f"Pass one number, or one for each {what}."
-    found = _plain(name, value) if np.ndim(value) else [value] * number
-    if len(found) != number:
-        refuse(f"{name} must be one number or one for each {what}", f"{name}={value!r}", remedy)
-    return tuple(integer_at_least(least, name, each, remedy) for each in found)
-
-
-def _plain(name: str, value: Any) -> list[Any]:
-    """Return a number, a sequence or an array of them as a list."""
-    if isinstance(value, (str, bytes)) or np.ndim(value) > 1:
-        refuse(f"{name} must be a number or a list of them", f"{value!r}", "Pass [24.0, 8766.0].")
-    return np.asarray(value).tolist() if np.ndim(value) else [value]
+def _per(what: str, name: str, value: Any, number: int, least: int) -> tuple[int, ...]:
+    """Return one integer for each of ``number`` things, from one for all or one for each."""
+    values = np.asarray(value).tolist() if np.ndim(value) else [value] * number
+    if np.ndim(value) > 1 or len(values) != number:
+        refuse(f"{name} must be one number or one for each {what}", f"{name}={value!r}")
+    return tuple(integer(name, entry, least=least) for entry in values)

@@ -1,22 +1,24 @@
-"""How many harmonics: the error on blocks of time that were not fitted."""
+"""Number of harmonics by blocked cross-validation: errors on stretches of time not fitted."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
+from ..checks import integer
 from ..encodings import FourierFeatures
-from ..errors import integer_at_least, refuse
+from ..errors import refuse
 from .arrays import Series
+from .sampling import nyquist_harmonic
 
 __all__ = ["ChoiceOfK", "choose_k"]
 
-_MOST_K = 64
+_MAX_K = 64
 _BLOCKS = 10
 _FOLDS = 5
 
@@ -33,7 +35,7 @@ class ChoiceOfK:
             standard deviations, where there are several columns).
         standard_error: ``(K,)``, of the errors' differences to the least one, from their scatter
             over the folds; folds differ in their noise, which cancels in the differences.
-        limit: the largest k that samples on a grid can tell apart, or None.
+        limit: the largest k that samples on a grid can tell apart (`nyquist_harmonic`), or None.
     """
 
     k: int
@@ -53,9 +55,8 @@ def choose_k(
     trend: int = 0,
     weights: Any = None,
     folds: int = _FOLDS,
-    limit: int | None = None,
 ) -> ChoiceOfK:
-    """Choose the number of harmonics by blocked hold-out (Roberts et al., 2017).
+    """Choose the number of harmonics by blocked cross-validation (Roberts et al., 2017).
 
     The span is cut into blocks of equal length in time, dealt to the folds in turn; each fold is
     predicted by the least-squares fit to the others. Single points drawn at random would not do:
@@ -66,23 +67,24 @@ def choose_k(
         x: positions ``(N,)``.
         y: values ``(N,)`` or ``(N, D)``.
         periods: one or several; every one gets the same k.
-        candidates: the k to try; None tries 1 … 64, up to what the samples can tell apart.
+        candidates: the k to try; None tries 1 … 64, up to what the samples can tell apart
+            (`nyquist_harmonic`, where they lie on a grid).
         trend: degree of the trend beside the harmonics.
         weights: of the squared errors.
         folds: into how many parts the blocks are dealt, at least 2.
-        limit: the largest k that samples on a grid can tell apart (`nyquist_harmonic`); None for
-            none. Larger candidates are refused.
 
     Raises:
-        InputError: too few samples to hold any out; candidates above the limit.
+        InputError: too few samples to hold any out; candidates above what they can tell apart.
     """
-    several = [periods] if isinstance(periods, (int, float)) else list(periods)
-    number = integer_at_least(2, "folds", folds, "Pass 5, say.")
+    lengths = [periods] if isinstance(periods, (int, float)) else list(periods)
+    number = integer("folds", folds, least=2)
     series = Series(x, y, weights, 0)
-    fold = _folds(series, min(several), number)
-    least = min(int((fold != f).sum()) for f in range(number))
-    room = (least - 2 - trend) // (2 * len(several))
-    most = min(_MOST_K, room, limit if limit is not None else _MOST_K)
+    fold = _folds(series, min(lengths), number)
+    limits = [nyquist_harmonic(series.times, period) for period in lengths]
+    limit = min((limit for limit in limits if limit is not None), default=None)
+    fitted = min(int((fold != f).sum()) for f in range(number))
+    room = (fitted - 2 - trend) // (2 * len(lengths))
+    most = min(_MAX_K, room, limit if limit is not None else _MAX_K)
     if candidates is None:
         if most < 1:
             refuse(
@@ -91,14 +93,14 @@ def choose_k(
                 "Set k yourself.",
             )
         candidates = range(1, most + 1)
-    tried = sorted({integer_at_least(1, "k", each, "Pass 1 or more.") for each in candidates})
+    tried = sorted({integer("k", k, least=1) for k in candidates})
     if not tried or tried[-1] > most:
         got = f"{tried[-1] if tried else 'none'}"
-        refuse(f"k must be from 1 to {most} with these samples", got, "Lower the candidates.")
+        refuse(f"k must be from 1 to {most} with these samples", got)
     spread = series.values.std(0)
     values = series.values / np.where(spread > 0, spread, 1.0)
     scale = float(spread[0]) if values.shape[1] == 1 and spread[0] > 0 else 1.0
-    design, columns = _nested_design(series, several, tried[-1], trend)
+    design, columns = _nested_design(series, lengths, tried[-1], trend)
     errors = np.empty((number, len(tried)))
     sizes = np.empty(number)
     for f in range(number):
@@ -149,22 +151,20 @@ def _folds(series: Series, period: float, number: int) -> np.ndarray:
         fold = np.arange(len(series)) * 2 * number // len(series) % number
     if len(np.unique(fold)) < number:
         got = f"{len(series)} samples in {number} folds"
-        refuse("every fold must have samples", got, "Lower folds, or set k yourself.")
+        refuse("every fold must have samples", got)
     return fold
 
 
 def _nested_design(
     series: Series, periods: Sequence[float], k: int, trend: int
-) -> tuple[np.ndarray, Any]:
+) -> tuple[np.ndarray, Callable[[int], int]]:
     """Return columns in the order in which k adds them, and how many there are for a k."""
     x = torch.from_numpy(series.times + series.middle)[:, None]
     with torch.device("cpu"):
-        ladders = [FourierFeatures(1, k=k, period=period) for period in periods]
-    features = np.stack([ladder(x).numpy() for ladder in ladders], 1).reshape(
+        encodings = [FourierFeatures(1, k=k, period=period) for period in periods]
+    features = np.stack([encoding(x).numpy() for encoding in encodings], 1).reshape(
         len(series), len(periods), k, 2
     )
-    unit = series.times / (0.5 * series.span or 1.0)
-    first = np.polynomial.legendre.legvander(unit, trend)
     nested = features.transpose(0, 2, 1, 3).reshape(len(series), -1)
-    design = series.root[:, None] * np.concatenate([first, nested], 1)
+    design = series.root[:, None] * np.concatenate([series.polynomials(trend), nested], 1)
     return design, lambda number: trend + 1 + 2 * len(periods) * number

@@ -1,4 +1,4 @@
-"""How sample positions lie: their step, the periods they span, the harmonics they can resolve."""
+"""Sampling of positions: their step, the periods they span, the harmonics they can resolve."""
 
 from __future__ import annotations
 
@@ -6,46 +6,21 @@ import math
 
 import numpy as np
 
-from ..errors import positive_number, refuse
+from ..checks import positive
+from ..errors import refuse
 
-__all__ = ["describe_periods", "grid_step", "nyquist_harmonic", "nyquist_warning", "uniform_step"]
+__all__ = ["describe_periods", "grid_step", "nyquist_harmonic", "nyquist_warning"]
 
-# In steps. Times that were printed with few digits still count as uniform.
-_TOLERANCE = 0.01
-_MOST_HARMONICS = 2.0**53  # above it a whole number of them is no float64
-_PERIOD_REMEDY = "Give the period in the unit of the positions."
-
-
-def uniform_step(x: np.ndarray) -> float | None:
-    """Return the step of uniform samples, or None where they are not uniform.
-
-    Every position must lie within a hundredth of a step, or the rounding of float64, of
-    ``min(x) + i * step``.
-
-    Args:
-        x: (N,) positions in any order.
-
-    Returns:
-        The step in the unit of ``x``; None below two positions, and where one occurs twice or is
-        left out.
-
-    Raises:
-        InputError: ``x`` is not one-dimensional or not finite.
-    """
-    times = _distinct(x)
-    if times.size != np.size(x):
-        return None
-    step = grid_step(times)
-    if step is None or round((times[-1] - times[0]) / step) != times.size - 1:
-        return None
-    return step
+_TOLERANCE = 0.01  # in steps
+_MAX_HARMONICS = 2.0**53  # above it an integer number of them is no float64
 
 
 def grid_step(x: np.ndarray) -> float | None:
     """Return the step of the regular grid that all positions lie on, or None where there is none.
 
-    Unlike `uniform_step` it allows points of the grid to be left out or to occur more than once,
-    as long as some two neighbors are there. Samples on a grid are aliased no less for its gaps.
+    Points of the grid may be left out or occur more than once, as long as some two neighbors are
+    there; times printed with few digits, within a hundredth of a step, still count. Samples on a
+    grid are aliased no less for its gaps.
 
     Args:
         x: (N,) positions in any order.
@@ -73,10 +48,10 @@ def nyquist_harmonic(x: np.ndarray, period: float) -> int | None:
     """Return the highest harmonic of ``period`` that samples on a grid can tell apart.
 
     With n = period / step samples a period it is the largest k < n/2: (n - 1) / 2 rounded down for
-    a whole n. On such samples harmonic k > n/2 has the very values of harmonic n - k, and the sine
-    of k = n/2 is zero.
+    an integer n. On such samples harmonic k > n/2 has the very values of harmonic n - k, and the
+    sine of k = n/2 is zero.
 
-    Where n is not whole, k > n/2 still has the values of a slower wave, of n - k cycles a period,
+    Where n is no integer, k > n/2 still has the values of a slower wave, of n - k cycles a period,
     but that wave is no harmonic. Data over many periods then may tell apart a few harmonics more;
     what is returned is the limit that holds over any span.
 
@@ -91,12 +66,12 @@ def nyquist_harmonic(x: np.ndarray, period: float) -> int | None:
     Raises:
         InputError: as `grid_step`, and for a period that is not finite and above 0.
     """
-    period = positive_number("period", period, _PERIOD_REMEDY)
+    period = positive("period", period)
     step = grid_step(x)
     if step is None:
         return None
-    half = min(0.5 * period / step, _MOST_HARMONICS)
-    # A whole n/2 must not become k = n/2 by the step's rounding.
+    half = min(0.5 * period / step, _MAX_HARMONICS)
+    # An integer n/2 must not become k = n/2 by the step's rounding.
     if abs(half - round(half)) <= 1e-6 * max(half, 1.0):
         half = float(round(half))
     return max(math.ceil(half) - 1, 0)
@@ -113,25 +88,21 @@ def nyquist_warning(x: np.ndarray, period: float, k: int) -> str | None:
     Raises:
         InputError: as `nyquist_harmonic`.
     """
-    limit = nyquist_harmonic(x, period)
+    limit, distinct = nyquist_harmonic(x, period), _distinct(x).size
     if limit is not None and k > limit:
-        which = (
+        fault = (
             f"k = {k} is above {limit}, the highest harmonic that samples at this regular step can "
             "tell apart"
             if limit
             else f"k = {k}, and samples at this regular step tell not even the first harmonic apart"
         )
-        return (
-            f"{which}: between the samples the fit is arbitrary. Use a smaller k or more samples a "
-            "period; irregular samples have no such sharp limit."
-        )
-    distinct = _distinct(x).size
-    if 2 * k + 1 > distinct:
-        return (
-            f"k = {k} harmonics have {2 * k + 1} coefficients and there are {distinct} distinct "
-            "positions: between them the fit is arbitrary. Use a smaller k or more samples."
-        )
-    return None
+        remedy = "a smaller k or more samples a period; irregular samples have no such sharp limit."
+    elif 2 * k + 1 > distinct:
+        fault = f"k = {k} harmonics have {2 * k + 1} coefficients for {distinct} distinct positions"
+        remedy = "a smaller k or more samples."
+    else:
+        return None
+    return f"{fault}: between the samples the fit is arbitrary. Use {remedy}"
 
 
 def describe_periods(
@@ -154,31 +125,30 @@ def describe_periods(
     Raises:
         InputError: as `nyquist_harmonic`, and for no positions at all.
     """
-    period = positive_number("period", period, _PERIOD_REMEDY)
+    period = positive("period", period)
     times = _distinct(x)
     n = times.size
     if n == 0:
-        refuse("there must be at least one position", "x of length 0", "Give some samples.")
+        refuse("there must be at least one position", "x of length 0")
     span = float(times[-1] - times[0])
     step = grid_step(times)
     gap = step if step is not None else span / max(n - 1, 1)
     periods = (span + gap) / period
-    per_period = n / periods if periods else math.inf
-    spanned = f"{periods:.4g} {'period' if f'{periods:.4g}' == '1' else 'periods'}"
-    named = f" {unit}" if unit else ""
-    text = f"The data span {spanned} of {period:.6g}{named}"
-    if n > 1:
-        samples = "sample" if f"{per_period:.4g}" == "1" else "samples"
-        text += f", {per_period:.4g} {samples} a period on average"
-    if n > 1 and step is None:
-        text += ". The sampling is irregular: there is no sharp limit on the harmonics."
-    elif n > 1:
-        limit = nyquist_harmonic(times, period) or 0
-        which = f"harmonics up to {limit if limit < 10**6 else f'{limit:.3g}'}"
-        which = ("no harmonic", "only the first harmonic")[limit] if limit < 2 else which
-        text += f". At the regular step of {step:.6g}{named} {which} can be told apart."
-    else:
+    spanned = _count(periods, "period")
+    of_unit = f" {unit}" if unit else ""
+    text = f"The data span {spanned} of {period:.6g}{of_unit}"
+    if n == 1:
         text += ": all rows are at one position."
+    else:
+        per_period = n / periods if periods else math.inf
+        text += f", {_count(per_period, 'sample')} a period on average. "
+        if step is None:
+            text += "The sampling is irregular: there is no sharp limit on the harmonics."
+        else:
+            limit = nyquist_harmonic(times, period) or 0
+            which = f"harmonics up to {limit if limit < 10**6 else f'{limit:.3g}'}"
+            which = ("no harmonic", "only the first harmonic")[limit] if limit < 2 else which
+            text += f"At the regular step of {step:.6g}{of_unit} {which} can be told apart."
     warnings: list[str] = []
     # The ends of irregular samples of one period stay short of it by about a gap each; a
     # hundredth of a period (8759 hours of a year's 8766) hides no part of the shape.
@@ -196,11 +166,17 @@ def describe_periods(
     return text, warnings
 
 
+def _count(number: float, noun: str) -> str:
+    """Return "1 period", "2.5 periods"."""
+    text = f"{number:.4g}"
+    return f"{text} {noun}" if text == "1" else f"{text} {noun}s"
+
+
 def _distinct(x: np.ndarray) -> np.ndarray:
     """Return the distinct positions in ascending order, as float64."""
     times = np.asarray(x, dtype=np.float64)
     if times.ndim != 1:
-        refuse("positions must be one-dimensional", f"shape {times.shape}", "Pass one column.")
+        refuse("positions must be one-dimensional", f"shape {times.shape}")
     if not np.isfinite(times).all():
-        refuse("positions must be finite", "NaN or infinity", "Drop those rows first.")
+        refuse("positions must be finite", "NaN or infinity")
     return np.unique(times)

@@ -1,15 +1,16 @@
-"""What a run of a table keeps of its input."""
+"""Settings of a fitted table, as its run saves them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ..errors import refuse
-from .reading.times import TimeAxis
+from .reading.time_axis import TimeAxis
 
 __all__ = ["TableSettings"]
 
@@ -66,24 +67,24 @@ class TableSettings:
         }
 
     @classmethod
-    def from_dict(cls, found: dict[str, Any]) -> TableSettings:
+    def from_dict(cls, spec: Mapping[str, Any]) -> TableSettings:
         """Return the settings that `to_dict` described.
 
         Raises:
             InputError: where they are no such thing.
         """
         try:
-            low, high = map(float, found["range"])
+            low, high = map(float, spec["range"])
             settings = cls(
-                x_name=found["x_name"],
-                y_names=tuple(found["y_names"]),
+                x_name=spec["x_name"],
+                y_names=tuple(spec["y_names"]),
                 low=low,
                 high=high,
-                samples=int(found["samples"]),
-                periods=tuple(map(float, found["periods"])),
-                time=TimeAxis.from_dict(found.get("time")),
-                trend=bool(found.get("trend")),
-                weights=found.get("weights"),
+                samples=int(spec["samples"]),
+                periods=tuple(map(float, spec["periods"])),
+                time=TimeAxis.from_dict(spec.get("time")),
+                trend=bool(spec.get("trend")),
+                weights=spec.get("weights"),
             )
         except (KeyError, OverflowError, TypeError, ValueError) as error:
             return _refuse(f"{type(error).__name__}: {error}")
@@ -95,6 +96,6 @@ class TableSettings:
         return settings
 
 
-def _refuse(got: str) -> Any:
+def _refuse(got: str) -> NoReturn:
     rule = "a run of a table must state its columns, its range and its periods"
-    return refuse(rule, " ".join(got.split()), "Fit the table again.")
+    refuse(rule, " ".join(got.split()), "Fit the table again.")

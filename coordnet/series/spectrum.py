@@ -1,4 +1,4 @@
-"""Amplitude and phase of each harmonic of a fitted function."""
+"""Amplitude and phase spectrum of a fitted function, by FFT over one period."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import integer_at_least, positive_number, refuse
+from ..checks import integer, positive
+from ..errors import refuse
 from ..field import Field
 from .functions import Function, evaluate
 
 __all__ = ["Spectrum", "harmonic_spectrum"]
 
-_FIRST = 256
-_MOST = 1 << 20
-_SMALL = 1e-6
+_MIN_SAMPLES, _MAX_SAMPLES = 256, 1 << 20
+_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ def harmonic_spectrum(
 
     The function is sampled evenly over one period without its end point, and the samples are
     doubled, from 256 or 8 k up to 2^20, until the harmonics change by less than a millionth of the
-    largest: those above half the sampling rate are folded onto lower ones, and this finds out
-    whether there are any. ``aliasing`` is what was left at the end.
+    largest: those above half the sampling rate are aliased to lower ones. ``aliasing`` is the
+    change at the end.
 
     A function that does not repeat (a trend, two periods on one coordinate) is analyzed as if its
     piece from ``start`` on did; its jump adds amplitudes ~ 1/j.
@@ -86,46 +86,44 @@ def harmonic_spectrum(
     Raises:
         InputError: no period known; a coordinate that is not there.
     """
-    axis = integer_at_least(0, "axis", axis, "Coordinates are counted from 0.")
+    axis = integer("axis", axis, least=0)
     if period is None:
         known = function.periods if isinstance(function, Field) else ()
         period = known[axis] if axis < len(known) else None
         if period is None:
             got = "a function whose coordinate does not repeat by construction"
-            refuse("a spectrum needs a period", got, "Pass period=.")
-    length = positive_number("period", period, "Give it in the unit of the coordinate.")
+            refuse("a spectrum needs a period", got)
+    length = positive("period", period)
     if k is not None:
-        k = integer_at_least(1, "k", k, "Pass None for all harmonics.")
-        if 4 * k > _MOST:
-            refuse(f"k must be at most {_MOST // 4:,}", f"k={k}", "Pass a smaller k.")
+        k = integer("k", k, least=1, most=_MAX_SAMPLES // 4)
     base = np.zeros(axis + 1) if at is None else np.array(at, dtype=np.float64)
     if base.ndim != 1 or axis >= len(base):
-        refuse("at must hold every coordinate", f"shape {base.shape}", "Pass one number for each.")
+        refuse("at must hold every coordinate", f"shape {base.shape}")
 
     def sampled(number: int, shift: float) -> np.ndarray:
         points = np.tile(base, (number, 1))
         points[:, axis] = start + (np.arange(number) + shift) * (length / number)
         return evaluate(function, points)
 
-    number = _FIRST
+    number = _MIN_SAMPLES
     while k is not None and number < 8 * k:
         number *= 2
     values = sampled(number, 0.0)
-    found = np.fft.rfft(values, axis=0, norm="forward")
+    waves = np.fft.rfft(values, axis=0, norm="forward")
     while True:
         finer = np.empty((2 * number, values.shape[1]))
         finer[0::2], finer[1::2] = values, sampled(number, 0.5)
         better = np.fft.rfft(finer, axis=0, norm="forward")
         # the coarser FFT says what lies below half its rate, and that nothing lies above
         change = np.abs(better)
-        change[: number // 2] = np.abs(better[: number // 2] - found[: number // 2])
+        change[: number // 2] = np.abs(better[: number // 2] - waves[: number // 2])
         aliasing, largest = 2 * float(change.max()), 2 * float(np.abs(better[1:]).max())
-        number, values, found = 2 * number, finer, better
-        if aliasing <= _SMALL * largest or 2 * number > _MOST:
+        number, values, waves = 2 * number, finer, better
+        if aliasing <= _TOLERANCE * largest or 2 * number > _MAX_SAMPLES:
             break
-    waves = found[1 : number // 2]
+    mean, waves = waves[0].real, waves[1 : number // 2]
     if k is None:
-        strong = np.flatnonzero((np.abs(waves) > _SMALL * np.abs(waves).max()).any(1))
+        strong = np.flatnonzero((np.abs(waves) > _TOLERANCE * np.abs(waves).max()).any(1))
         k = int(strong[-1]) + 1 if strong.size else 1
     order = np.arange(1, k + 1)
     # the FFT's phases count from ``start``
@@ -133,7 +131,7 @@ def harmonic_spectrum(
     waves = 2 * waves[:k] * np.exp(-2j * np.pi * turns)
     return Spectrum(
         period=length,
-        mean=found[0].real,
+        mean=mean,
         amplitude=np.abs(waves),
         phase=-np.angle(waves) + 0.0,
         aliasing=aliasing,

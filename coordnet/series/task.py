@@ -23,13 +23,14 @@ from ..text import plural, readable
 from ..training import Checkpoint, FitConfig, FitResult, TensorSamples
 from ..training.progress import Notify
 from .choices import choose
+from .closed_form import fit_exactly, linear_result
 from .encoding import build_encoding, default_harmonics
-from .harmonic_outputs import fit_exactly, linear_result, write_harmonics
+from .functions import evaluate
 from .harmonics import HarmonicModel
 from .options import SeriesOptions, SeriesRender
-from .outputs import render_table, values_at, write_table_outputs
+from .outputs import FittedTable, render_table, write_outputs
 from .reading.tables import read_table
-from .reading.times import TimeAxis
+from .reading.time_axis import TimeAxis
 from .sampling import describe_periods, nyquist_warning
 from .settings import TableSettings
 
@@ -188,11 +189,8 @@ class SeriesTask(FieldTask[SeriesOptions]):
     def write_outputs(self, folder: Path, model: Field) -> dict[str, float]:
         """Write reconstruction.csv and comparison.png; return weighted metrics, if any."""
         title = readable(self.path.name)
-        fitted = write_table_outputs(folder, model, self.table, self.periods, title)
-        write_harmonics(
-            folder, model, self.table, fitted, self.choices, self.linear, self.trend, title
-        )
-        return self._weighted(fitted)
+        fit = FittedTable(self.table, model, self.choices, self.linear, self.trend, title)
+        return self._weighted(write_outputs(folder, fit))
 
     def _weighted(self, fitted: np.ndarray) -> dict[str, float]:
         """Return the weighted RMSE, and χ² per value where there are errors."""
@@ -225,7 +223,7 @@ class SeriesTask(FieldTask[SeriesOptions]):
                 f"{self.table.y.shape[1]}",
                 "Pass a table of the same columns.",
             )
-        values = values_at(model, self.table.x)
+        values = evaluate(model, self.table.x)
         peak = float(np.ptp(self.table.y)) or 1.0
         return {
             "psnr": psnr(values, self.table.y, peak=peak),

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from ..encodings.signal import Signal, settings_for
+from ..encodings.signal import SignalShape, settings_for
 from ..errors import refuse
 from ..kinds.recipe import Recipe
 from .options import PRESETS
@@ -100,7 +100,7 @@ def _grid(frames: int) -> Recipe:
 
 def _ladder(encoding: str, frames: int, rate: float) -> dict[str, Any]:
     """Settings of an encoding for sounds, over time in seconds."""
-    sound = Signal(
+    sound = SignalShape(
         (frames,),
         (frames / rate,),
         (float(rate),),

@@ -13,7 +13,6 @@ import pytest
 from PIL import Image
 
 from coordnet.cli import main
-from coordnet.kinds import FitOptions
 from coordnet.runs import fit_file
 
 DATA = Path(__file__).parents[2] / "data"
@@ -56,9 +55,9 @@ def _stand_in_figures(request, monkeypatch):
         "runs.fit.save_curve",
         "pictures.task.save_comparison",
         "series.outputs.save_signal",
-        "series.harmonic_outputs.save_folded",
-        "series.harmonic_outputs.save_k_curve",
-        "series.harmonic_outputs.save_periodogram",
+        "series.outputs.save_folded",
+        "series.outputs.save_k_curve",
+        "series.outputs.save_periodogram",
         "scenes.task.save_contact_sheet",
     ):
         monkeypatch.setattr(
@@ -176,8 +175,8 @@ def fitted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fitted")
     noise = np.random.default_rng(0).integers(0, 255, (12, 20, 3), endpoint=True)
     Image.fromarray(noise.astype(np.uint8)).save(folder / "noise.png")
-    options = FitOptions(steps=40, hidden_dim=32, layers=1, device="cpu", out=folder / "run")
-    fit_file(folder / "noise.png", options, say=lambda text: None)
+    options = {"steps": 40, "hidden_dim": 32, "layers": 1, "device": "cpu", "out": folder / "run"}
+    fit_file(folder / "noise.png", options)
     return folder
 
 
@@ -188,10 +187,15 @@ def fitted_table(tmp_path_factory):
     t = np.arange(24) / 8
     rows = [",".join(map(repr, row)) for row in np.stack([t, np.sin(7 * t), np.cos(t)], 1).tolist()]
     (folder / "two.csv").write_text("\n".join(["t,a,b", *rows]) + "\n")
-    options = FitOptions(
-        steps=20, hidden_dim=16, layers=1, periods=(1.0,), device="cpu", out=folder / "run"
-    )
-    fit_file(folder / "two.csv", options, say=lambda text: None)
+    options = {
+        "steps": 20,
+        "hidden_dim": 16,
+        "layers": 1,
+        "periods": (1.0,),
+        "device": "cpu",
+        "out": folder / "run",
+    }
+    fit_file(folder / "two.csv", options)
     return folder
 
 

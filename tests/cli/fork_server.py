@@ -11,12 +11,10 @@ import sys
 import traceback
 from pathlib import Path
 
-import coordnet.runs.info
-import coordnet.runs.kept
-import coordnet.runs.like
-
+import coordnet.cli.info
 import coordnet.pictures.task
 import coordnet.runs.fit
+import coordnet.runs.record
 import coordnet.training.minimizing
 
 

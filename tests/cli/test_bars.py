@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from coordnet.cli.host import Bars
-from coordnet.kinds import FitOptions
+from coordnet.cli.console import Console
+from coordnet.kinds import Listener
 from coordnet.runs import evaluate_run, fit_file
 
 SCENE = Path(__file__).parents[2] / "data" / "scene"
 
 
-class Heard:
-    """A callback that adds up what it is told."""
+class Heard(Listener):
+    """Adds up what it is told."""
 
     def __init__(self):
         self.done, self.totals = Counter(), {}
 
-    def __call__(self, what, done, total):
+    def progress(self, what, done, total):
         self.done[what] += done
         self.totals[what] = total
 
@@ -33,7 +33,7 @@ def terminal(monkeypatch):
 def test_pictures(fitted, terminal, capsys):
     terminal()
     heard = Heard()
-    found = evaluate_run(fitted / "run", fitted / "noise.png", device="cpu", progress=heard)
+    found = evaluate_run(fitted / "run", fitted / "noise.png", device="cpu", listener=heard)
     assert heard.done == {"render": 240}
     assert heard.totals == {"render": 240}
     assert evaluate_run(fitted / "run", fitted / "noise.png", device="cpu") == found
@@ -43,10 +43,15 @@ def test_pictures(fitted, terminal, capsys):
 def test_scenes(tmp_path, terminal, capsys):
     terminal()
     heard = Heard()
-    options = FitOptions(
-        steps=2, hidden_dim=16, layers=1, downscale=10, device="cpu", out=tmp_path / "run"
-    )
-    fit_file(SCENE, options, lambda text: None, progress=heard)
+    options = {
+        "steps": 2,
+        "hidden_dim": 16,
+        "layers": 1,
+        "downscale": 10,
+        "device": "cpu",
+        "out": tmp_path / "run",
+    }
+    fit_file(SCENE, options, listener=heard)
     assert heard.done == {"read": 50, "render": 10 * 10 * 10}
     assert heard.totals == {"read": 50, "render": 10 * 10 * 10}
     capsys.readouterr()  # the bar of the steps is the fit's
@@ -56,20 +61,20 @@ def test_scenes(tmp_path, terminal, capsys):
 
 def test_bars_are_drawn_one_after_the_other(terminal, capsys):
     terminal()
-    with Bars() as bars:
-        bars("read", 1, None)
-        bars("read", 0, 1)
-        bars("render", 10, 20)
-        bars.write("a sentence")
-        bars("render", 10, 20)
-    found = capsys.readouterr()
-    assert "a sentence" in found.out
-    assert found.err.index("read") < found.err.index("render")
-    assert found.err.rindex("read") < found.err.index("render")
+    with Console() as console:
+        console.progress("read", 1, None)
+        console.progress("read", 0, 1)
+        console.progress("render", 10, 20)
+        console.print("a sentence")
+        console.progress("render", 10, 20)
+    drawn = capsys.readouterr()
+    assert "a sentence" in drawn.out
+    assert drawn.err.index("read") < drawn.err.index("render")
+    assert drawn.err.rindex("read") < drawn.err.index("render")
 
 
 def test_no_bars_without_a_terminal(capsys):
-    with Bars() as bars:
-        bars("render", 10, 20)
-        bars("render", 10, 20)
+    with Console() as console:
+        console.progress("render", 10, 20)
+        console.progress("render", 10, 20)
     assert capsys.readouterr() == ("", "")

@@ -34,6 +34,8 @@ def test_a_run_gives_the_same_values_in_another_program(run, fitted, fitted_tabl
 
 
 def test_what_is_refused(refused, fitted, monkeypatch):
-    refused("export", fitted / "run", "m.onnx", "--level", "3", words=["--level", "meshes"])
+    refused(
+        "export", fitted / "run", "m.onnx", "--level", "3", words=["--level", "belongs to scenes"]
+    )
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     refused("export", fitted / "run", "m.onnx", words=["pip install 'coordnet[onnx]'"])

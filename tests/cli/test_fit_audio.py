@@ -1,5 +1,7 @@
 """Sounds on the command line: fit, render at any rate, evaluate."""
 
+import contextlib
+import io
 import json
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import pytest
 import torch
 
 import coordnet as cn
-from coordnet.kinds import FitOptions
+from coordnet.cli.console import Console
 from coordnet.runs import fit_file
 
 pytest.importorskip("soundfile")
@@ -42,13 +44,14 @@ def stereo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stereo")
     values = np.concatenate([tones(), 0 * tones()], 1)
     cn.write_audio(folder / "a.wav", values, RATE)
-    said = []
-    options = FitOptions(steps=300, device="cpu", out=folder / "run")
+    said = io.StringIO()
+    options = {"steps": 300, "device": "cpu", "out": folder / "run"}
     with pytest.MonkeyPatch.context() as patch:
         for where in ("runs.fit.save_curve", "sounds.task.SoundFigure.save"):
             patch.setattr(f"coordnet.{where}", lambda *a, **k: None)
-        fit_file(folder / "a.wav", options, say=said.append)
-    return folder, "\n".join(said)
+        with contextlib.redirect_stdout(said), Console() as console:
+            fit_file(folder / "a.wav", options, listener=console)
+    return folder, said.getvalue()
 
 
 def test_a_fit_says_what_it_chose_and_how_well_it_fits(stereo, report):
@@ -133,7 +136,7 @@ def test_render_to_any_container(stereo, run, name, subtype):
     [
         (["-o", "out.mp3"], [".wav, .flac"]),
         (["-o", "out.png"], [".wav, .flac"]),
-        (["-o", "out.wav", "--size", "40"], ["--size 40", "--rate"]),
+        (["-o", "out.wav", "--size", "40"], ["--size 40", "sound"]),
         (["-o", "out.wav", "--rate", "0"], ["--rate"]),
         (["-o", "out.wav", "--rate", "100000000"], ["100,000,000 Hz"]),
         (["-o", "out.flac", "--rate", "700000"], ["655,350"]),
@@ -231,12 +234,12 @@ def test_the_small_preset_takes_a_quarter_of_the_parameters(fit):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--preset", "quality"], ["fast, small", "quality"]),
+        (["--preset", "quality"], ["--preset quality", "pictures"]),
         (["--preset", "small", "--encoding", "gaussian"], ["--preset small"]),
         (["--period", "3"], ["--period", "a sound"]),
         (["--tile"], ["--tile"]),
         (["--network", "linear"], ["--network linear", "tables"]),
-        (["--k", "auto"], ["--k auto", "tables"]),
+        (["--k", "auto"], ["--k auto", "a sound"]),
         (["--page", "0"], ["--page"]),
         (["--x", "t"], ["--x"]),
         (["--preset", "fast", "--k", "5"], ["--k 5", "densegrid"]),

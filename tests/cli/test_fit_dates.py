@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import coordnet as cn
-from coordnet.kinds import FitOptions
 from coordnet.runs import fit_file
 
 PERIODIC = ("--steps", "150", "--hidden-dim", "32", "--layers", "1", "--device", "cpu")
@@ -114,7 +113,7 @@ def test_periods_with_units_are_refused_for_plain_numbers(refused, table):
     refused("fit", "t.csv", "--unit", "fortnight", words=["'fortnight'", "wk, yr"])
     refused("fit", "t.csv", "--period", "24 parsec", words=["argument --period", "'parsec'"])
     refused("fit", "t.csv", "--trend", words=["--trend", "--period"])
-    refused("fit", "t.csv", "--weights", "v", "--error", "v", words=["--error", "--weights"])
+    refused("fit", "t.csv", "--weights", "v", "--error", "v", words=["error", "weights"])
     refused("fit", "t.csv", "--weights", "w", words=["weights='w'", "'t', 'v'"])
 
 
@@ -188,9 +187,15 @@ def co2(tmp_path_factory):
     lines = (Path(__file__).parents[2] / "data/co2.csv").read_text().splitlines()
     kept = [line for line in lines if line < "1992" or line.startswith("date")]
     (folder / "co2.csv").write_text("\n".join(kept) + "\n")
-    options = FitOptions(periods=("1yr",), trend=True, steps=1000, device="cpu", out=folder / "run")
+    options = {
+        "periods": ("1yr",),
+        "trend": True,
+        "steps": 1000,
+        "device": "cpu",
+        "out": folder / "run",
+    }
     with no_figures():
-        result = fit_file(folder / "co2.csv", options, say=lambda text: None)
+        result = fit_file(folder / "co2.csv", options)
     return folder / "run", result
 
 
@@ -207,10 +212,10 @@ def test_a_trend_goes_on_beyond_the_data_and_the_season_with_it(co2):
     folder, _ = co2
     table = cn.read_table(Path(__file__).parents[2] / "data/co2.csv")
     beyond = table.x > 34 * 365.25
-    found = predict_run(folder, table.time.texts(table.x[beyond]), say=lambda text: None)[:, 0]
+    found = predict_run(folder, table.time.texts(table.x[beyond]))[:, 0]
     assert np.sqrt(np.mean((found - table.y[beyond, 0]) ** 2)) < 4.0
     far = days(365 * 30, start="1992-01-01").astype(str).tolist()
-    curve = predict_run(folder, far, say=lambda text: None)[:, 0]
+    curve = predict_run(folder, far)[:, 0]
     years = curve.reshape(30, 365)
     growth = np.diff(years.mean(axis=1))
     assert (growth > 0.5).all()

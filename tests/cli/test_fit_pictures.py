@@ -11,7 +11,7 @@ from PIL import Image
 import coordnet as cn
 from coordnet.encodings import ENCODINGS
 from coordnet.kinds import task as fit_module
-from coordnet.pictures.task import ImageTask
+from coordnet.pictures import PictureTask
 
 FILES = {"model.safetensors", "reconstruction.png", "comparison.png", "curve.png", "report.json"}
 REPEATING = ("harmonic", "octave", "lattice", "gaussian")
@@ -248,6 +248,19 @@ def test_precision_is_what_was_asked_for(fit, picture, pixels):
     assert report["precision"] == "bf16"
 
 
+@pytest.mark.parametrize(("side", "precision"), [(70, "float32"), (90, "bf16")])
+def test_small_pictures_are_not_fitted_in_bf16(fit, picture, pixels, side, precision, monkeypatch):
+    monkeypatch.setattr("coordnet.training.runtime.fast_bf16", lambda device: True)
+    picture("p.png", pixels(side, side, 3))
+    found, report = fit(
+        "p.png", "--encoding", "gaussian", "--k", "16", "--hidden-dim", "128", tiny=["--steps", "2"]
+    )
+    # at 70² pixels there are more than two parameters a value
+    assert (report["parameters"] <= 2 * 3 * side**2) == (precision == "bf16")
+    assert f"in {precision}" in found.out
+    assert report["precision"] == precision
+
+
 def test_same_seed_same_model_other_seed_another(fit, picture, pixels):
     picture("p.png", pixels(6, 9))
     for out, seed in (("a", 1), ("b", 1), ("c", 2)):
@@ -263,8 +276,8 @@ def test_an_exact_fit_is_said_in_words_and_null_in_json(fit, picture, pixels, mo
     def exact(task, folder, field):
         return {**real(task, folder, field), "psnr": math.inf, "rmse": 0.0}
 
-    real = ImageTask.write_outputs
-    monkeypatch.setattr(ImageTask, "write_outputs", exact)
+    real = PictureTask.write_outputs
+    monkeypatch.setattr(PictureTask, "write_outputs", exact)
     found, report = fit("p.png")
     assert report["metrics"]["psnr"] is None
     assert "PSNR infinite" in found.out
@@ -290,8 +303,8 @@ def test_the_first_words_come_before_the_fit(run, picture, pixels, monkeypatch):
     """What was chosen is printed while there is time to stop."""
     picture("p.png", pixels(4, 4))
     seen = []
-    real = ImageTask.samples
-    monkeypatch.setattr(ImageTask, "samples", lambda self: seen.append("read") or real(self))
+    real = PictureTask.samples
+    monkeypatch.setattr(PictureTask, "samples", lambda self: seen.append("read") or real(self))
     monkeypatch.setattr(fit_module, "fit", lambda *a, **k: (_ for _ in ()).throw(KeyboardInterrupt))
     found = run("fit", "p.png")
     assert seen

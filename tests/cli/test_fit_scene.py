@@ -76,10 +76,10 @@ def test_info(run, fitted):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--k", "4"], "--k means nothing for a scene"),
-        (["--preset", "quality"], "a scene takes --preset fast or nerf"),
-        (["--encoding", "harmonic"], "--encoding means nothing"),
-        (["--period", "3"], "--period means nothing"),
+        (["--k", "4"], "--k belongs to pictures and sounds and tables"),
+        (["--preset", "quality"], "--preset quality belongs to pictures"),
+        (["--encoding", "harmonic"], "--encoding belongs to"),
+        (["--period", "3"], "--period belongs to tables"),
         (["--downscale", "0"], "--downscale"),
         (["--downscale", "400"], "smaller"),
     ],

@@ -12,7 +12,6 @@ import torch
 
 import coordnet as cn
 from coordnet.errors import InputError
-from coordnet.kinds import FitOptions
 from coordnet.runs import fit_file, predict_run
 
 TINY = {"steps": 20, "hidden_dim": 16, "layers": 1, "device": "cpu"}
@@ -50,9 +49,9 @@ def runs(tmp_path_factory):
             f"{x},{math.sin(n)!r},{math.cos(n)!r}" for n, x in zip(t.tolist(), times, strict=True)
         ]
         (folder / f"{name}.csv").write_text("\n".join(["time,a,b", *lines]) + "\n")
-        settings = FitOptions(**TINY, **options, out=folder / name)
+        settings = dict(**TINY, **options, out=folder / name)
         with no_figures():
-            fit_file(folder / f"{name}.csv", settings, say=silent)
+            fit_file(folder / f"{name}.csv", settings)
     return folder
 
 
@@ -75,7 +74,7 @@ def test_order_duplicates_and_other_columns_stay(run, runs):
     assert [row[:3] for row in rows] == [["b", "2.5", "x y"], ["a", "0.5", ""], ["b", "2.5", "007"]]
     expected = values(runs / "plain", [2.5, 0.5, 2.5])
     assert [[float(c) for c in row[3:]] for row in rows] == expected.tolist()
-    returned = predict_run(runs / "plain", "times.csv", say=silent)
+    returned = predict_run(runs / "plain", "times.csv")
     assert returned.tolist() == expected.tolist()
     assert returned.dtype == np.float64
 
@@ -141,7 +140,7 @@ def test_units_are_converted(run, runs, refused):
     found = run("predict", runs / "naive", "minutes.csv", "--unit", "min")
     rows = [[float(c) for c in row] for row in cells(found.out)[1:]]
     assert [row[1:] for row in rows] == values(runs / "naive", [1.5, 0]).tolist()
-    words = ["without a known unit", "Leave it away"]
+    words = ["without a known unit"]
     refused("predict", runs / "plain", "minutes.csv", "--unit", "min", words=words)
     refused("predict", runs / "hours", "minutes.csv", "--unit", "m", words=["'m'", "min, h"])
 
@@ -154,7 +153,7 @@ def test_missing_times_keep_their_rows(run, runs):
     assert [row[1] for row in rows] == ["a", "b", "c", "d"]
     assert rows[1] == ["", "b", "", ""]
     assert rows[2] == ["NA", "c", "", ""]
-    returned = predict_run(runs / "plain", Path("times.csv"), say=silent)
+    returned = predict_run(runs / "plain", Path("times.csv"))
     assert np.isnan(returned).all(axis=1).tolist() == [False, True, True, False]
     Path("none.csv").write_text("time,n\n,b\n")
     for kind in ("plain", "utc"):
@@ -211,7 +210,7 @@ def test_names_that_are_taken_stay_apart(run, runs):
     ("kind", "said"),
     [
         *(("hours", None), ("plain", None), ("naive", None)),
-        *(("free", "knows nothing"), ("trend", "straight")),
+        *(("free", "nothing is known"), ("trend", "straight")),
     ],
 )
 def test_times_beyond_the_data_are_said_where_nothing_repeats(run, runs, kind, said):
@@ -256,9 +255,9 @@ def test_times_that_do_not_belong_to_the_run(refused, runs, kind, content, words
 
 def test_runs_of_other_kinds(refused, fitted, runs):
     Path("times.csv").write_text("time\n1\n")
-    refused("predict", fitted / "run", "times.csv", words=["table", "image", "coordnet render"])
+    refused("predict", fitted / "run", "times.csv", words=["table", "picture", "coordnet render"])
     refused("predict", "nowhere", "times.csv", words=["nowhere"])
-    refused("predict", runs / "plain", "no.csv", words=["no.csv", "exist"])
+    refused("predict", runs / "plain", "no.csv", words=["no.csv", "no such file"])
     encoding = cn.FourierFeatures(1, k=2)
     cn.save(cn.Field(encoding, cn.MLP(encoding.out_dim, 1, 8, 1)), "own.safetensors")
     refused("predict", "own.safetensors", "times.csv", words=["coordnet.load"])
@@ -324,6 +323,6 @@ def test_slopes_are_those_of_the_fit(run, runs):
         at = torch.tensor([[2.3], [5.1]], dtype=torch.float64)
         slope = (field(at + 1e-5) - field(at - 1e-5)) / 2e-5
     np.testing.assert_allclose(shown[:, 3:], slope.numpy(), rtol=1e-3, atol=1e-4)
-    both = predict_run(runs / "hours", [2.3, 5.1], derivative=True, say=silent)
+    both = predict_run(runs / "hours", [2.3, 5.1], derivative=True)
     assert both.tolist() == shown[:, 1:].tolist()
-    assert predict_run(runs / "hours", [], derivative=True, say=silent).shape == (0, 4)
+    assert predict_run(runs / "hours", [], derivative=True).shape == (0, 4)

@@ -6,6 +6,8 @@ import pytest
 import torch
 
 import coordnet as cn
+from coordnet.kinds import Listener
+from coordnet.pictures import PictureOptions, PictureTask
 from coordnet.pictures.presets import PRESETS, recipe
 
 
@@ -88,7 +90,7 @@ def test_grids_hurry_where_seconds_are_few(encoding):
 def test_a_wide_network_takes_adam_where_there_is_time_for_few_steps(
     fast, seconds, optimizer, monkeypatch
 ):
-    monkeypatch.setattr("coordnet.training.runtime.choose_device", lambda: torch.device("cpu"))
+    monkeypatch.setattr("coordnet.training.runtime.choose_device", lambda name: torch.device("cpu"))
     monkeypatch.setattr("coordnet.training.runtime.fast_bf16", lambda device: fast)
     for preset, encoding in (("quality", None), (None, "gaussian")):
         made = recipe(preset, encoding, (512, 512, 3), (False, False), seconds)
@@ -97,6 +99,20 @@ def test_a_wide_network_takes_adam_where_there_is_time_for_few_steps(
     narrow = recipe("small", None, (512, 512, 3), (False, False), seconds)
     assert cn.FitConfig(**unlimited.config).optimizer == "muon"
     assert cn.FitConfig(**narrow.config).optimizer == "muon"
+
+
+def test_the_device_that_is_named_decides(picture, pixels, monkeypatch):
+    def chosen(name):
+        return torch.device("cuda" if name == "auto" else name)
+
+    monkeypatch.setattr("coordnet.training.runtime.choose_device", chosen)
+    monkeypatch.setattr("coordnet.training.runtime.fast_bf16", lambda device: False)
+    path = picture("p.png", pixels(9, 14, 3))
+    for settings in ({"preset": "quality"}, {"encoding": "gaussian"}):
+        for device, optimizer in (("auto", "muon"), ("cpu", "adam")):
+            options = PictureOptions(seconds=5, device=device, **settings)
+            task = PictureTask(path, options, Listener())
+            assert task.config(options, task.recipe(options)).optimizer == optimizer
 
 
 @pytest.mark.parametrize("preset", [None, *PRESETS])

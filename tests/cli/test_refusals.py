@@ -130,7 +130,7 @@ MISFITS = [
     ("options", "words"),
     [
         *MISFITS,
-        (["--period", "3"], ["--period 3.0", "picture"]),
+        (["--period", "3"], ["--period 3", "picture"]),
         (["--x", "t"], ["--x t", "picture"]),
         (["--y", "t"], ["--y t", "picture"]),
         (["--page", "1"], ["page"]),

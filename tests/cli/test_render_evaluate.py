@@ -185,7 +185,7 @@ def test_a_table_is_rendered_as_csv(run, refused, fitted_table):
         values = field(torch.from_numpy(rows[:, :1])).numpy()
     assert np.allclose(rows[:, 1:], values, atol=1e-6)
     refused("render", fitted_table / "run", "-o", "t.png", words=[".csv", "t.png"])
-    words = ["number of positions", "10x5"]
+    words = ["--size", "whole number", "10x5"]
     refused("render", fitted_table / "run", "-o", "t.csv", "--size", "10x5", words=words)
 
 

@@ -167,7 +167,7 @@ def test_views_that_are_refused(refused, scene, options, words):
     ],
 )
 def test_pictures_and_tables_have_no_views(refused, fitted, fitted_table, options):
-    words = [options[0], "belongs to scenes", "image"]
+    words = [options[0], "belongs to scenes", "picture"]
     refused("render", fitted / "run", "-o", "a.png", *options, words=words)
     words[-1] = "table"
     refused("render", fitted_table / "run", "-o", "a.csv", *options, words=words)
@@ -217,7 +217,7 @@ class TestExport:
             (["m.obj"], [".ply", "m.obj"]),
             (["no/m.ply"], ["folder must exist"]),
             ([], ["output"]),
-            (["m.onnx"], ["pictures, tables and sounds", "scene"]),
+            (["m.onnx"], [".ply", "scene"]),
         ],
     )
     def test_what_is_refused(self, refused, scene, arguments, words):
@@ -225,8 +225,8 @@ class TestExport:
         refused("export", scene, *arguments, words=words)
 
     def test_only_scenes_are_exported(self, refused, fitted, fitted_table):
-        for folder, kind in ((fitted, "image"), (fitted_table, "table")):
-            refused("export", folder / "run", "m.ply", words=["only scenes", kind])
+        for folder, kind in ((fitted, "picture"), (fitted_table, "table")):
+            refused("export", folder / "run", "m.ply", words=[kind, ".onnx"])
 
     def test_without_scikit_image(self, refused, scene, monkeypatch):
         monkeypatch.setitem(sys.modules, "skimage.measure", None)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import coordnet as cn
-from coordnet.runs.folder import open_model
+from coordnet.runs import Run
 from coordnet.training.checkpoint_file import read_checkpoint
 
 WIDE = ("--hidden-dim", "16", "--layers", "1", "--device", "cpu")
@@ -256,7 +256,8 @@ class TestRefusals:
         MODEL.unlink()
         assert run("render", "run", "-o", "r.png").status == 0
         assert run("evaluate", "run", "p.png").status == 0
-        field, settings = open_model("run", "cpu")
+        opened = Run.open("run")
+        field, settings = opened.model, opened.settings
         assert isinstance(field, cn.Field)
         assert settings["task"] == "image"
 

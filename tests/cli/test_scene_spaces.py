@@ -128,6 +128,6 @@ def test_cameras_inside_the_object(run):
 
 def test_scenes_alone_have_a_space(refused, tmp_path):
     cn.write_image("a.png", np.zeros((8, 8, 3), np.float32))
-    refused("fit", "a.png", "--space", "box", words=["--space means nothing for a picture"])
+    refused("fit", "a.png", "--space", "box", words=["--space belongs to scenes", "picture"])
     shutil.copy(Path(__file__).parents[2] / "data" / "wave.csv", "a.csv")
-    refused("fit", "a.csv", "--space", "box", words=["--space means nothing for a table"])
+    refused("fit", "a.csv", "--space", "box", words=["--space belongs to scenes", "table"])

@@ -189,6 +189,24 @@ def test_features_may_be_changed_in_place(module):
         assert x.grad.isfinite().all()
 
 
+@pytest.mark.parametrize("k", [2, 9, 64])
+def test_harmonics_whose_buffers_are_swapped(k):
+    expected = cn.FourierFeatures(2, k, period=3.0)
+    base, state = copy.deepcopy(expected).to("meta"), expected.state_dict()
+    x = torch.rand(4, 2, generator=torch.Generator().manual_seed(0))
+
+    def swapped(x):
+        return torch.func.functional_call(base, state, (x,))
+
+    for _ in range(2):
+        assert torch.equal(swapped(x), expected(x))
+        gradient = torch.func.grad(lambda x: swapped(x).sum())(x)
+        assert torch.equal(gradient, torch.func.grad(lambda x: expected(x).sum())(x))
+    base.load_state_dict(state, assign=True)
+    assert torch.equal(base(x), expected(x))
+    assert torch.equal(base.to("cpu")(x), expected(x))
+
+
 class TestIntegers:
     def test_beyond_2_to_the_53_the_phase_is_exact(self):
         encoding = cn.FourierFeatures(1, 1024, period=24.0)

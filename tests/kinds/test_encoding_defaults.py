@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import coordnet as cn
-from coordnet.encodings import ENCODINGS, Signal, settings_for
+from coordnet.encodings import ENCODINGS, SignalShape, settings_for
 from coordnet.kinds import Listener
 from coordnet.runs.fit import kind_of
 
@@ -85,8 +85,9 @@ def files(tmp_path_factory):
     ("case", "name"), [(case, name) for case, names in EXPECTED.items() for name in names]
 )
 def test_defaults(files, case, name):
+    options = dict(encoding=name, **OPTIONS.get(case, {}))
     kind = kind_of(files[case])
-    options = kind.options(encoding=name, **OPTIONS.get(case, {}))
+    options = kind.read(kind.options, options)
     task = kind.load()(files[case], options, Listener())
     spec = task.encoding(options, task.recipe(options)).spec()
     assert spec["name"] == name
@@ -96,9 +97,9 @@ def test_defaults(files, case, name):
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_every_encoding_states_settings_that_it_takes(name):
     signals = [
-        Signal((7, 5), (1.0, 1.0), (7.0, 5.0), (1.0, None), 4, 3.5, 30.0, regular=True),
-        Signal((90,), (45.0,), (2.0,), (9.0,), 4, 0.5, 8.0, frequencies=64),
-        Signal((5, 6, 7), (1.0, 2.0, 3.0), (5.0, 3.0, 2.3), (None,) * 3, 2, 4.0, 2.0),
+        SignalShape((7, 5), (1.0, 1.0), (7.0, 5.0), (1.0, None), 4, regular=True),
+        SignalShape((90,), (45.0,), (2.0,), (9.0,), 4, 0.5, 8.0, frequencies=64),
+        SignalShape((5, 6, 7), (1.0, 2.0, 3.0), (5.0, 3.0, 2.3), (None,) * 3, 2, 4.0, 2.0),
     ]
     for signal in signals:
         dims = len(signal.samples)

@@ -31,7 +31,7 @@ def test_batches_are_those_of_the_float_picture(dtype, which):
     assert torch.equal(got_x, x[index])
     torch.testing.assert_close(got_y, y[index], rtol=0, atol=6e-8)
     assert (len(samples), samples.out_dim) == (240, 3)
-    assert samples.spread() == pytest.approx(float(y.max() - y.min()), abs=1e-7)
+    assert samples.value_range() == pytest.approx(float(y.max() - y.min()), abs=1e-7)
 
 
 def field(samples):

@@ -306,7 +306,26 @@ def test_a_fixed_number_of_samples(monkeypatch, rays, seen_shell, room):
             assert torch.equal(getattr(samples, name)[:kept], getattr(exact, name)[:kept])
         whole = exact.offsets[1:] <= room
         assert torch.equal(samples.complete, whole)
+        assert int(samples.wanted) == len(exact)
         assert torch.equal(samples.counts()[whole], exact.counts()[whole])
+
+
+def test_a_fixed_number_of_steps(rays):
+    grid = OccupancyGrid(LOWER, UPPER, 8, contract=lambda x: x)
+    lengths = torch.linspace(0.2, 1.0, 500)
+    exact = grid.march(*rays, 0.05, far=lengths)
+    needed = (lengths / 0.05).ceil()
+    for steps in (8, 20):
+        samples = grid.march(*rays, 0.05, far=lengths, max_samples=20_000, max_steps=steps)
+        whole = samples.complete
+        assert whole[needed <= steps].all()
+        assert not whole[needed > steps + 2].any()
+        assert torch.equal(samples.counts()[whole], exact.counts()[whole])
+        kept = whole[samples.ray_indices] & samples.filled
+        there = whole[exact.ray_indices]
+        assert torch.equal(samples.starts[kept], exact.starts[there])
+        assert torch.equal(samples.ends[kept], exact.ends[there])
+    assert whole.all()
 
 
 def test_skipping_changes_no_picture(rays):
@@ -439,6 +458,8 @@ def test_what_cannot_be_marched_or_looked_at_is_refused(rays):
         (lambda: grid.march(origins, directions, 1e-7), "at most 1,048,576 steps"),
         (lambda: grid.march(origins, directions, cone_angle=1.0), "cone_angle"),
         (lambda: grid.march(origins, directions, max_samples=0), "capacity must be"),
+        (lambda: grid.march(origins, directions, max_steps=9), "max_steps needs max_samples"),
+        (lambda: grid.march(origins, directions, max_samples=9, max_steps=0), "max_steps must"),
         (lambda: unbounded.march(origins, directions), "need an end"),
         (lambda: grid.update(lambda x: x, 0), "one number per point"),
         (lambda: grid.update(lambda x: -x[:, 0].abs(), 0), "at least 0 and finite"),

@@ -89,8 +89,8 @@ def test_only_the_place_relative_to_the_center_counts(kind):
     center = torch.tensor([3.0, -1.0, 2.0])
     one = UnboundedModel(kind(), [0, 0, 0], 1.0, resolution=8)
     other = UnboundedModel(kind(), center.tolist(), 4.0, resolution=8)
-    (first,), _ = one.render(origins, directions)
-    (second,), _ = other.render(4 * origins + center, directions)
+    (first,) = one.render(origins, directions).passes
+    (second,) = other.render(4 * origins + center, directions).passes
     for name, factor in (("color", 1.0), ("opacity", 1.0), ("depth", 4.0)):
         torch.testing.assert_close(
             factor * getattr(first, name), getattr(second, name), atol=2e-3, rtol=2e-3

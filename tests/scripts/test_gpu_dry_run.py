@@ -86,24 +86,13 @@ def test_what_is_a_fault(load, name, phase):
         with watch.during(phase):
             (BAD[name][0] if name in BAD else GOOD[name])(x)
     kinds = [finding.kind for finding in watch.findings]
-    faults = load("gpu_dry_run").faults_in(watch.findings)
+    is_fault = load("gpu_dry_run").is_fault
     if name in GOOD:
         assert not kinds
         return
     assert len(kinds) == 1
     assert BAD[name][1] in kinds[0]
-    assert bool(faults) == (phase == "step" or kinds[0] == watching.MIXED)
-
-
-@needs_cuda_build
-def test_known_waits_have_a_number(load):
-    main = load("gpu_dry_run")
-    finding = load("_watch").Finding
-    place, (times, _) = next(iter(main.KNOWN.items()))
-    wait = finding("step", "the host waits", "aten.nonzero", place, 1)
-    steps = load("_dry_cases").STEPS - 1
-    assert not main.faults_in({wait: times * steps})
-    assert main.faults_in({wait: times * steps + 1}) == [wait]
+    assert any(map(is_fault, watch.findings)) == (phase == "step" or kinds[0] == watching.MIXED)
 
 
 @needs_cuda_build

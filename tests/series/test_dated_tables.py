@@ -7,27 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coordnet.errors import InputError
-from coordnet.series import TimeAxis, read_table, write_table
+from coordnet.series import UNITS, TimeAxis, read_table, write_table
 from coordnet.series.reading.positions import positions_on
-from coordnet.series.reading.times import scaled
-from coordnet.series.reading.units import UNITS
+from coordnet.series.reading.time_axis import scaled
 
 DATA = Path(__file__).parents[2] / "data"
 ORIGIN = "2010-01-01T00:00:00"
-EPOCH = dt.datetime(1970, 1, 1)
-
-
-@pytest.fixture
-def csv(tmp_path):
-    """Write text to a file and return its path."""
-
-    def write(content, name="table.csv"):
-        path = tmp_path / name
-        path.write_text(content, encoding="utf-8")
-        return path
-
-    return write
 
 
 def dated(moments, values=None):
@@ -35,11 +20,8 @@ def dated(moments, values=None):
     return "time,v\n" + "".join(f"{m},{v}\n" for m, v in zip(moments, values, strict=True))
 
 
-def error(call, *arguments, **options):
-    with pytest.raises(InputError) as caught:
-        call(*arguments, **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+def noted(table, word):
+    return any(word in note for note in table.notes)
 
 
 class TestAxisOfDates:
@@ -64,7 +46,7 @@ class TestAxisOfDates:
         assert str(table.time) == axis
         assert table.x.tolist() == x
         assert table.time.dated
-        assert any(axis in note for note in table.notes)
+        assert noted(table, axis)
 
     @pytest.mark.parametrize(
         ("unit", "x"),
@@ -102,7 +84,7 @@ class TestAxisOfDates:
         moments = ["2010-10-31T02:30+02:00", "2010-10-31T02:30+01:00", "2010-10-31T03:30+01:00"]
         table = read_table(csv(dated(moments)))
         assert np.diff(table.x).tolist() == [1, 1]
-        assert not any("repeat" in note for note in table.notes)
+        assert not noted(table, "repeat")
         table = read_table(csv(dated([m[:16] for m in moments])))
         assert np.diff(table.x).tolist() == [0, 1]
         (note,) = (note for note in table.notes if "repeats" in note)
@@ -112,11 +94,11 @@ class TestAxisOfDates:
     def test_a_naive_clock_has_24_hours_and_says_so(self, csv):
         table = read_table(csv(dated(["2010-03-27T12:00", "2010-03-28T12:00"])), unit="h")
         assert np.diff(table.x).tolist() == [24]
-        assert any("24 hours every day" in note for note in table.notes)
-        assert not any("24 hours" in note for note in read_table(csv(dated(["2010-03-27"]))).notes)
+        assert noted(table, "24 hours every day")
+        assert not noted(read_table(csv(dated(["2010-03-27"]))), "24 hours")
         aware = read_table(csv(dated(["2010-03-27T12:00+01:00", "2010-03-28T12:00+02:00"])))
         assert np.diff(aware.x).tolist() == [23]
-        assert any("UTC" in note for note in aware.notes)
+        assert noted(aware, "UTC")
 
     def test_shuffled_missing_and_equal_dates(self, csv):
         content = "when,v\n2010-01-03,3\n,9\n2010-01-01,1\nNA,9\n2010-01-03,4\n2010-01-02,\n"
@@ -139,11 +121,11 @@ class TestAxisOfDates:
             assert table.x.tolist() == [1.5, 2.5]
             assert table.y[:, 0].tolist() == [0.5, 1.5]
 
-    def test_a_first_row_of_dates_is_no_header(self, csv):
+    def test_a_first_row_of_dates_is_no_header(self, csv, refusal):
         table = read_table(csv("2010-01-01,1\n2010-01-02,2\n"))
         assert table.y[:, 0].tolist() == [1, 2]
-        assert any("no header" in note for note in table.notes)
-        text = error(read_table, csv("2010-01-01,oops\n2010-01-02,2\n"))
+        assert noted(table, "no header")
+        text = refusal(read_table, csv("2010-01-01,oops\n2010-01-02,2\n"))
         assert "line 1, column 'y': 'oops'" in text
         table = read_table(csv("time,2010\n2010-01-01,1\n2010-01-02,2\n"))
         assert table.y_names == ("2010",)
@@ -176,7 +158,7 @@ class TestDatesAndClocks:
         assert table.time.texts(table.x) == list(self.MOMENTS)
         assert table.y[:, 0].tolist() == [1, 2]
         assert table.x_name == name
-        assert any("taken together" in note for note in table.notes)
+        assert noted(table, "taken together")
 
     def test_offsets_and_missing_cells(self, csv):
         content = (
@@ -186,18 +168,18 @@ class TestDatesAndClocks:
         table = read_table(csv(content), x="date utc", y="v")
         assert table.y[:, 0].tolist() == [5, 8]
         assert table.time.origin == "2010-01-01T00:00:00Z"
-        assert any("2 rows dropped" in note for note in table.notes)
+        assert noted(table, "2 rows dropped")
 
     def test_a_clock_that_stands_elsewhere_is_left_alone(self, csv):
         table = read_table(csv("date,v,clock\n2010-01-02,1,06:00\n2010-01-03,2,06:30\n"))
         assert table.time.unit == "d"
         assert table.y_names == ("v",)
-        assert any("'clock'" in note for note in table.notes)
+        assert noted(table, "'clock'")
 
-    def test_rows_of_other_lengths_are_named_all_the_same(self, csv):
-        text = error(read_table, csv("time v\n2010-01-02 06:00 1\n2010-01-02 2\n"))
+    def test_rows_of_other_lengths_are_named_all_the_same(self, csv, refusal):
+        text = refusal(read_table, csv("time v\n2010-01-02 06:00 1\n2010-01-02 2\n"))
         assert "line 3" in text
-        text = error(read_table, csv("2010-01-02 2\n2010-01-02 06:00 1\n2010-01-02 06:30 1\n"))
+        text = refusal(read_table, csv("2010-01-02 2\n2010-01-02 06:00 1\n2010-01-02 06:30 1\n"))
         assert "line 1" in text
 
 
@@ -206,7 +188,7 @@ class TestRefusals:
         ("moments", "words"),
         [
             (["2010-01-01", "02.01.2010"], ["line 3, column 'time': '02.01.2010'", "ISO 8601"]),
-            (["2010-01-01", "2010-02-30"], ["line 3, column 'time': '2010-02-30'", "calendar"]),
+            (["2010-01-01", "2010-02-30"], ["line 3, column 'time': '2010-02-30'", "no such date"]),
             (["2010-01-01", "17"], ["line 3, column 'time': '17'", "ISO 8601"]),
             (["2010-01-01", "soon"], ["line 3, column 'time': 'soon'"]),
             (["17", "2010-01-01"], ["line 3, column 'time': '2010-01-01'", "--x"]),
@@ -216,27 +198,27 @@ class TestRefusals:
             (["2016-12-31T23:59:60Z"], ["leap second"]),
         ],
     )  # fmt: skip
-    def test_lines_are_named(self, csv, moments, words):
-        text = error(read_table, csv(dated(moments)))
+    def test_lines_are_named(self, csv, moments, words, refusal):
+        text = refusal(read_table, csv(dated(moments)))
         for word in words:
             assert word in text
 
-    def test_a_date_far_down(self, csv):
+    def test_a_date_far_down(self, csv, refusal):
         moments = ["2010-01-01"] * 9000 + ["2010-01-01T00:00Z"]
-        assert "line 9002" in error(read_table, csv(dated(moments)))
+        assert "line 9002" in refusal(read_table, csv(dated(moments)))
 
-    def test_dates_as_values(self, csv):
-        text = error(read_table, csv("t,v\n0,2010-01-01\n"), y="v")
+    def test_dates_as_values(self, csv, refusal):
+        text = refusal(read_table, csv("t,v\n0,2010-01-01\n"), y="v")
         assert "column of positions" in text
 
     def test_a_column_of_dates_is_left_out_of_the_values(self, csv):
         table = read_table(csv("t,d,e,v\n0,1.2.2010,2010-01-01,5\n"))
         assert table.y_names == ("v",)
-        assert any("'d', 'e'" in note for note in table.notes)
+        assert noted(table, "'d', 'e'")
 
-    def test_an_unknown_unit(self, csv):
+    def test_an_unknown_unit(self, csv, refusal):
         for content in (dated(["2010-01-01"]), "t,v\n0,1\n"):
-            assert "'parsec'" in error(read_table, csv(content), unit="parsec")
+            assert "'parsec'" in refusal(read_table, csv(content), unit="parsec")
 
 
 class TestAnotherTablesAxis:
@@ -273,16 +255,16 @@ class TestAnotherTablesAxis:
             (PLAIN, ["2010-01-01"], None, ["plain numbers"]),
             (DATES, ["2010-01-01T00:00Z"], None, ["no offset", "2010-01-01T00:00Z"]),
             (UTC, ["2010-01-01T00:00"], None, ["an offset from UTC"]),
-            (DATES, ["2010-01-01"], "h", ["Leave it away"]),
-            (PLAIN, ["1"], "h", ["Leave it away"]),
+            (DATES, ["2010-01-01"], "h", ["that are numbers"]),
+            (PLAIN, ["1"], "h", ["without a known unit"]),
         ],
     )
-    def test_what_does_not_belong_on_it(self, csv, axis, moments, unit, words):
+    def test_what_does_not_belong_on_it(self, csv, axis, moments, unit, words, refusal):
         path = csv(dated(moments))
         numbers = [float(m) if "-" not in m else m for m in moments]
         for text in (
-            error(read_table, path, time=axis, unit=unit),
-            error(positions_on, axis, numbers, unit),
+            refusal(read_table, path, time=axis, unit=unit),
+            refusal(positions_on, axis, numbers, unit),
         ):
             for word in words:
                 assert word in text
@@ -301,20 +283,13 @@ class TestAnotherTablesAxis:
     @pytest.mark.parametrize(
         "times",
         [
-            [np.nan],
-            [[1, 2]],
-            3.0,
-            [True],
-            [None],
-            [1 + 2j],
-            ["x"],
+            *([np.nan], [[1, 2]], 3.0, [True], [None], [1 + 2j], ["x"], [""]),
             np.array(["NaT"], "M8[s]"),
-            [""],
         ],
     )
-    def test_arrays_that_are_no_times(self, times):
+    def test_arrays_that_are_no_times(self, times, refusal):
         for axis in (self.PLAIN, self.DATES):
-            error(positions_on, axis, times)
+            refusal(positions_on, axis, times)
 
 
 class TestWriting:
@@ -340,9 +315,9 @@ class TestWriting:
         assert axis.texts(np.array([0.0, 24])) == ["2010-01-01", "2010-01-02"]
         assert TimeAxis("d", ORIGIN + "Z").texts(np.array([1.0])) == ["2010-01-02T00:00:00Z"]
 
-    def test_beyond_the_calendar(self):
+    def test_beyond_the_calendar(self, refusal):
         for far in (1e7, -1e7, 1e300):
-            assert "years 1 to 9999" in error(TimeAxis("d", ORIGIN).texts, np.array([0.0, far]))
+            assert "years 1 to 9999" in refusal(TimeAxis("d", ORIGIN).texts, np.array([0.0, far]))
 
 
 class TestTimeAxis:
@@ -361,75 +336,18 @@ class TestTimeAxis:
             {"unit": "h", "origin": []},
         ],
     )
-    def test_what_is_no_axis(self, found):
-        error(TimeAxis.from_dict, found)
+    def test_what_is_no_axis(self, found, refusal):
+        refusal(TimeAxis.from_dict, found)
 
-    def test_an_axis_of_numbers_has_no_dates(self):
-        assert "origin" in error(TimeAxis("h").texts, np.array([0.0]))
+    def test_an_axis_of_numbers_has_no_dates(self, refusal):
+        assert "origin" in refusal(TimeAxis("h").texts, np.array([0.0]))
 
 
-def test_scaling_is_rounded_once():
+def test_scaling_is_rounded_once(refusal):
     x = np.random.default_rng(0).normal(size=200) * 10.0 ** np.arange(-100, 100)
     for factor in (Fraction(60), Fraction(1, 3600), Fraction(487, 20), Fraction(31557600 * 10**9)):
         exact = [float(Fraction(each) * factor) for each in x.tolist()]
         assert scaled(x, factor).tolist() == exact
     assert scaled(np.empty(0), Fraction(3, 7)).shape == (0,)
     for factor in (Fraction(60), Fraction(487, 20)):
-        assert "finite" in error(scaled, np.array([0.0, 1e308]), factor)
-
-
-class TestWeights:
-    CONTENT = "t,v,s\n2,20,4\n0,0,1\n1,10,2\n"
-
-    def test_weights_follow_their_rows(self, csv):
-        table = read_table(csv(self.CONTENT), weights="s")
-        assert table.y_names == ("v",)
-        assert table.y[:, 0].tolist() == [0, 10, 20]
-        assert table.weights.tolist() == [1, 2, 4]
-        assert (table.weighting, table.weights_name, table.from_errors) == ("s", "s", False)
-
-    def test_errors_give_inverse_squares(self, csv):
-        table = read_table(csv(self.CONTENT), error=2, y="v")
-        assert table.weights.tolist() == [1, 1 / 4, 1 / 16]
-        assert (table.weighting, table.weights_name, table.from_errors) == ("1/s²", "s", True)
-
-    def test_without(self, csv):
-        table = read_table(csv(self.CONTENT))
-        assert table.weights is None
-        assert table.weighting is None
-        assert table.y_names == ("v", "s")
-
-    def test_a_row_without_a_weight_is_dropped(self, csv):
-        table = read_table(csv("t,v,s\n0,1,\n1,2,3\n2,3,nan\n"), weights="s")
-        assert table.x.tolist() == [1]
-        assert any("2 rows dropped" in note for note in table.notes)
-
-    @pytest.mark.parametrize("bad", ["0", "-1", "1e-200", "1e200"])
-    @pytest.mark.parametrize("role", ["weights", "error"])
-    def test_what_gives_no_weight_names_its_line(self, csv, role, bad):
-        content = "t,v,s\n" + "".join(f"{i},{i},1\n" for i in range(8200)) + f"8200,1,{bad}\n"
-        text = error(read_table, csv(content), **{role: "s"})
-        assert "line 8202, column 's'" in text
-        assert "above 0" in text
-
-    def test_text_and_infinity_are_refused_as_everywhere(self, csv):
-        for bad in ("much", "inf"):
-            text = error(read_table, csv(f"t,v,s\n0,1,{bad}\n"), weights="s")
-            assert f"line 2, column 's': '{bad}'" in text
-
-    def test_both_or_unknown(self, csv):
-        assert "one of them" in error(read_table, csv(self.CONTENT), weights="s", error="s")
-        assert "'t', 'v', 's'" in error(read_table, csv(self.CONTENT), weights="w")
-
-
-class TestSeveralValues:
-    def test_a_row_that_lacks_one_of_them_is_dropped_whole_and_said(self, csv):
-        content = "t,a,b\n0,1,2\n1,,3\n2,4,\n3,,\n4,5,6\n"
-        table = read_table(csv(content))
-        assert table.x.tolist() == [0, 4]
-        (note,) = table.notes
-        assert "3 rows dropped" in note
-        assert "2 of them lack only some of the values" in note
-        assert read_table(csv(content), y="a").x.tolist() == [0, 2, 4]
-        (note,) = read_table(csv(content), y="a").notes
-        assert "only some" not in note
+        assert "finite" in refusal(scaled, np.array([0.0, 1e308]), factor)

@@ -59,11 +59,11 @@ def test_correlated_noise_does_not_leak():
 def test_never_above_the_limit():
     x = np.arange(240.0)
     y = np.sign(np.sin(2 * np.pi * x / 24))
-    found = choose_k(x, y, 24.0, limit=11)
+    found = choose_k(x, y, 24.0)
     assert found.candidates.max() == 11
     assert found.limit == 11
     with pytest.raises(cn.InputError, match="from 1 to 11"):
-        choose_k(x, y, 24.0, candidates=[12], limit=11)
+        choose_k(x, y, 24.0, candidates=[12])
 
 
 def test_too_little_to_hold_out():

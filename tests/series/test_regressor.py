@@ -25,8 +25,8 @@ NETWORK_CANNOT = {"check_sample_weight_equivalence_on_dense_data": "shuffled min
 @pytest.mark.parametrize(
     ("model", "cannot"),
     [
-        (PeriodicRegressor(), {}),
-        (PeriodicRegressor(method="network", hidden_dim=8, steps=30), NETWORK_CANNOT),
+        (PeriodicRegressor(1.0), {}),
+        (PeriodicRegressor(1.0, method="network", hidden_dim=8, steps=30), NETWORK_CANNOT),
     ],
     ids=["linear", "network"],
 )
@@ -81,8 +81,8 @@ def test_in_a_search_and_a_pipeline():
     ("settings", "says"),
     [
         ({"period": -1.0}, "period"),
-        ({"k": 0}, "k"),
-        ({"method": "magic"}, "method"),
+        ({"period": 1.0, "k": 0}, "k"),
+        ({"period": 1.0, "method": "magic"}, "method"),
         ({"period": [1.0, 2.0]}, "entry for each column"),
     ],
 )

@@ -37,7 +37,7 @@ def test_batches_are_times_and_scaled_samples(dtype, which):
     np.testing.assert_allclose(y.numpy(), stored[which] / peak, rtol=6e-8, atol=0)
     assert (len(samples), samples.out_dim) == (500, 2)
     assert samples.stored.dtype == getattr(torch, dtype)
-    assert samples.spread() == pytest.approx(np.ptp(stored / peak), rel=1e-6)
+    assert samples.value_range() == pytest.approx(np.ptp(stored / peak), rel=1e-6)
 
 
 def test_times_of_a_long_sound_differ():

@@ -10,7 +10,9 @@ from torch import Tensor, nn
 
 from ..rendering.volume import Rendering
 
-__all__ = ["RadianceModel", "Seen"]
+__all__ = ["REFRESH_EVERY", "RadianceModel", "Seen"]
+
+REFRESH_EVERY = 16  # steps of a fit between two refreshes of what is known of empty space
 
 
 class Seen(NamedTuple):
@@ -18,11 +20,15 @@ class Seen(NamedTuple):
 
     Attributes:
         passes: renderings ``(N, …)``; the last is the best, all of them are trained.
-        samples: positions at which a field was evaluated.
+        samples: positions at which a field was evaluated; with ``max_samples`` a number in a
+            tensor, those included that there was no room for.
+        complete: bool ``(N,)`` with ``max_samples``, else None: False for rays whose samples had
+            no room, and which are not rendered right.
     """
 
     passes: tuple[Rendering, ...]
-    samples: int
+    samples: int | Tensor
+    complete: Tensor | None = None
 
 
 class RadianceModel(nn.Module, ABC):
@@ -30,7 +36,7 @@ class RadianceModel(nn.Module, ABC):
 
     Attributes:
         samples_per_step: how many samples a step of a fit should have; None for as many as the
-            rays of its batch take.
+            rays of its batch take. With a number, `render` takes ``max_samples`` too.
         rays_at_once: most rays that are rendered at once with gradients; a larger batch adds its
             gradients up.
     """
@@ -48,6 +54,9 @@ class RadianceModel(nn.Module, ABC):
             origins: ``(N, 3)`` float32, in the scene's own unit.
             directions: ``(N, 3)``, unit vectors.
             generator: draws sample positions; without it they are fixed.
+
+        Where the rays tell how many samples there are, it also takes ``max_samples``: room for
+        a fixed number, so that a GPU need not be waited for. `Seen` then says what had no room.
         """
 
     @abstractmethod

@@ -15,7 +15,7 @@ from ...metrics.psnr_snr import psnr_from_mse
 from ...training import FitConfig, Objective, choose_precision
 from ...training.samples import Batch
 from ..cameras.ray_table import RayTable
-from .model import RadianceModel
+from .model import REFRESH_EVERY, RadianceModel, Seen
 
 __all__ = ["LOSSES", "RadianceObjective"]
 
@@ -25,6 +25,9 @@ LOSSES = ("mse", "huber")
 _HUBER = 0.1
 _MEASURED = 1 << 14
 _LEAST_RAYS = 256
+_FIRST_PER_RAY = 16.0  # samples of a ray, before any were counted
+# room for more samples than are expected: those of thousands of rays vary by 2 % or so
+_ROOM = 1.25
 
 
 class RadianceObjective(Objective):
@@ -38,6 +41,10 @@ class RadianceObjective(Objective):
     A batch has as many rays as give ``model.samples_per_step`` samples, by what a ray took on
     average in the steps before: rays through empty space cost nothing, and the more of it is
     known, the more rays a step takes. The rest of the batch that the loop drew is left out.
+
+    A GPU is not waited for in a step. There, samples have room for a fixed number, a quarter more
+    than are expected by what a ray took in the first step after the model was last refreshed.
+    Rays without room count neither in the loss nor in ``rays_taken``.
 
     Args:
         model: what is fitted; it is moved to the device.
@@ -72,13 +79,24 @@ class RadianceObjective(Objective):
             self.background = torch.tensor(background, dtype=torch.float32, device=device)
         self.generator = torch.Generator(device).manual_seed(config.seed)
         self.samples_per_ray: float | None = None
-        self.rays_taken, self.started = 0, time.perf_counter()
+        self.fixed_room = device.type != "cpu" and model.samples_per_step is not None
+        # what is still on the GPU: samples a ray in the last step, and rays that had no room
+        self._per_ray: Tensor | None = None
+        self._left_out: Tensor | int = 0
+        self.rays_drawn, self.started = 0, time.perf_counter()
 
     def __len__(self) -> int:
         return len(self.rays)
 
+    @property
+    def rays_taken(self) -> int:
+        """Rays that the losses so far were made of, which a GPU is waited for."""
+        return self.rays_drawn - int(self._left_out)
+
     def before(self, step: int) -> None:
-        """Refresh what the model knows of empty space."""
+        """Refresh what the model knows of empty space, or read how many samples that left."""
+        if self._per_ray is not None and step % REFRESH_EVERY == 1:
+            self.samples_per_ray, self._per_ray = float(self._per_ray), None
         with self.autocast():
             self.model.refresh(step, self.generator)
 
@@ -90,21 +108,21 @@ class RadianceObjective(Objective):
         which = which[: self._affordable(len(which))]
         color, alpha = self.pixels(which)
         origins, directions = self.rays.rays(which)
+        room = {"max_samples": self._room(len(which))} if self.fixed_room else {}
         with self.autocast():
-            seen = self.model.render(origins, directions, generator=self.generator)
+            seen = self.model.render(origins, directions, generator=self.generator, **room)
         behind = self._backgrounds(len(which))
         truth = color + (1 - alpha) * behind
         made = [each.color + (1 - each.opacity[:, None]) * behind for each in seen.passes]
-        loss = torch.stack([self._error(each, truth) for each in made]).sum()
-        square = (made[-1].detach() - truth).square().mean()
-        self.rays_taken += len(which)
-        self._note(seen.samples, len(which))
-        return share * loss, share * square
+        errors = [_mean(self._errors(each, truth), seen.complete) for each in made]
+        square = _mean((made[-1].detach() - truth).square(), seen.complete)
+        self._note(seen, len(which))
+        return share * torch.stack(errors).sum(), share * square
 
-    def _error(self, made: Tensor, truth: Tensor) -> Tensor:
+    def _errors(self, made: Tensor, truth: Tensor) -> Tensor:
         if self.loss == "huber":
-            return F.huber_loss(made, truth, delta=_HUBER)
-        return (made - truth).square().mean()
+            return F.huber_loss(made, truth, reduction="none", delta=_HUBER)
+        return (made - truth).square()
 
     def _backgrounds(self, number: int) -> Tensor:
         if self.background is not None:
@@ -112,16 +130,28 @@ class RadianceObjective(Objective):
         return torch.rand(number, 3, generator=self.generator, device=self.device)
 
     def _affordable(self, number: int) -> int:
-        if self.samples_per_ray is None or self.model.samples_per_step is None:
-            first = self.model.samples_per_step
-            return number if first is None else min(number, max(_LEAST_RAYS, first // 16))
-        most = int(self.model.samples_per_step / max(self.samples_per_ray, 1e-3))
+        if self.model.samples_per_step is None:
+            return number
+        most = int(self.model.samples_per_step / max(self._expected(), 1e-3))
         return max(min(_LEAST_RAYS, number), min(number, most))
 
-    def _note(self, samples: int, number: int) -> None:
-        per_ray = samples / number
-        before = self.samples_per_ray
-        self.samples_per_ray = per_ray if before is None else 0.9 * before + 0.1 * per_ray
+    def _expected(self) -> float:
+        return _FIRST_PER_RAY if self.samples_per_ray is None else self.samples_per_ray
+
+    def _room(self, number: int) -> int:
+        """Return how many samples that many rays have room for."""
+        return math.ceil(_ROOM * max(self._expected(), 1) * number)
+
+    def _note(self, seen: Seen, number: int) -> None:
+        self.rays_drawn += number
+        per_ray = seen.samples / number
+        if isinstance(per_ray, Tensor):
+            self._per_ray = per_ray
+        else:
+            before = self.samples_per_ray
+            self.samples_per_ray = per_ray if before is None else 0.9 * before + 0.1 * per_ray
+        if seen.complete is not None:
+            self._left_out = self._left_out + (~seen.complete).sum()
 
     def evaluate(self) -> tuple[float, float]:
         """Return PSNR and RMSE over a fixed draw of the pixels, 16,384 at most.
@@ -156,6 +186,8 @@ class RadianceObjective(Objective):
         if self.samples_per_ray is not None:
             number = [self.samples_per_ray]
             found["samples_per_ray"] = torch.tensor(number, dtype=torch.float64, device="cpu")
+        if self._per_ray is not None:  # not read early: a fit with checkpoints is one without
+            found["per_ray"] = self._per_ray
         return found
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
@@ -163,3 +195,12 @@ class RadianceObjective(Objective):
         self.generator.set_state(state["generator"])
         kept = state.get("samples_per_ray")
         self.samples_per_ray = None if kept is None else float(kept)
+        per_ray = state.get("per_ray")
+        self._per_ray = None if per_ray is None else per_ray.to(self.device)
+
+
+def _mean(errors: Tensor, complete: Tensor | None) -> Tensor:
+    """Return the mean of ``(N, 3)`` errors, over complete rays where some are not."""
+    if complete is None:
+        return errors.mean()
+    return (errors.mean(1) * complete).sum() / complete.sum().clamp(min=1)

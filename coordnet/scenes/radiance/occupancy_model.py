@@ -14,12 +14,11 @@ from ..rendering import packed
 from ..rendering.samples import PackedSamples, chosen
 from ..rendering.volume import Rendering
 from .field import RadianceField
-from .model import RadianceModel, Seen
+from .model import REFRESH_EVERY, RadianceModel, Seen
 from .occupancy import CarvedGrid
 
 __all__ = ["OccupancyModel"]
 
-_EVERY = 16  # steps of a fit between two refreshes
 _OPAQUE = 1e-4  # transmittance below which nothing more is seen
 
 
@@ -71,34 +70,48 @@ class OccupancyModel(RadianceModel):
         return self.field(positions, directions)[1]
 
     def render(
-        self, origins: Tensor, directions: Tensor, generator: torch.Generator | None = None
+        self,
+        origins: Tensor,
+        directions: Tensor,
+        generator: torch.Generator | None = None,
+        max_samples: int | None = None,
     ) -> Seen:
         """Render rays; see `RadianceModel.render`."""
         with torch.no_grad():
-            samples, positions = self.sample(origins, directions, generator)
+            samples, positions = self.sample(origins, directions, generator, max_samples)
         densities, features = self.geometry(positions)
         share = self.gradient_share(samples)
         densities = _scale_gradient(densities, share)
         # all densities count, or what lies in front could grow opaque unopposed; colors do not
-        seen = chosen(packed.visible(densities, samples, _OPAQUE), None)
+        visible = packed.visible(densities, samples, _OPAQUE)
+        # their number would have to be waited for: with room for a fixed one all get a color
+        seen = chosen(visible, None) if max_samples is None else slice(None)
         turned = self.field.directions(directions)[samples.ray_indices[seen]]
-        visible = self.field.color(features[seen], turned)
-        visible = _scale_gradient(visible, None if share is None else share[seen, None])
-        colors = torch.zeros(len(samples), 3, device=visible.device).index_copy(0, seen, visible)
+        colors = self.field.color(features[seen], turned)
+        colors = _scale_gradient(colors, None if share is None else share[seen, None])
+        if isinstance(seen, slice):
+            colors = torch.where(visible[:, None], colors, 0.0)
+        else:
+            colors = colors.new_zeros(len(samples), 3).index_copy(0, seen, colors)
         found = packed.composite(densities, colors, samples)
         depth = packed.expected_depth(found.weights, samples)
         rendering = Rendering(found.color, found.opacity, depth, found.weights)
-        return Seen((rendering,), len(samples))
+        number = len(samples) if samples.wanted is None else samples.wanted
+        return Seen((rendering,), number, samples.complete)
 
     def geometry(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Return densities and features at points of the grid; see `RadianceField.geometry`."""
         return self.field.geometry(points)
 
     def sample(
-        self, origins: Tensor, directions: Tensor, generator: torch.Generator | None
+        self,
+        origins: Tensor,
+        directions: Tensor,
+        generator: torch.Generator | None,
+        max_samples: int | None = None,
     ) -> tuple[PackedSamples, Tensor]:
         """Return samples along rays and where the field is asked for them, ``(M, 3)``."""
-        samples = self.grid.march(origins, directions, generator=generator)
+        samples = self.grid.march(origins, directions, generator=generator, max_samples=max_samples)
         return samples, samples.positions(origins, directions)
 
     def gradient_share(self, samples: PackedSamples) -> Tensor | None:
@@ -107,8 +120,8 @@ class OccupancyModel(RadianceModel):
 
     def refresh(self, step: int, generator: torch.Generator) -> None:
         """Refresh the occupancy grid, every 16 steps of a fit."""
-        if step % _EVERY == 0 and step > 0:
-            self.grid.refresh(self.in_a_step, step // _EVERY - 1, generator)
+        if step % REFRESH_EVERY == 0 and step > 0:
+            self.grid.refresh(self.in_a_step, step // REFRESH_EVERY - 1, generator)
 
     def in_a_step(self, points: Tensor) -> Tensor:
         """Return densities at points of the grid, by which its cells are found to be empty."""
@@ -149,4 +162,6 @@ class OccupancyModel(RadianceModel):
 
 def _scale_gradient(values: Tensor, share: Tensor | None) -> Tensor:
     """Return the same values, a share of whose gradient is passed on."""
-    return values if share is None else torch.lerp(values.detach(), values, share)
+    if share is None:
+        return values
+    return torch.lerp(values.detach(), values, share.to(values.dtype))

@@ -94,20 +94,32 @@ class UnboundedModel(OccupancyModel):
         return super().color(_contract(self._scaled(positions)), directions)
 
     def render(
-        self, origins: Tensor, directions: Tensor, generator: torch.Generator | None = None
+        self,
+        origins: Tensor,
+        directions: Tensor,
+        generator: torch.Generator | None = None,
+        max_samples: int | None = None,
     ) -> Seen:
         """Render rays; see `RadianceModel.render`."""
-        seen = super().render(self._scaled(origins), directions, generator)
+        seen = super().render(self._scaled(origins), directions, generator, max_samples)
         passes = tuple(each._replace(depth=each.depth * self.radius) for each in seen.passes)
-        return Seen(passes, seen.samples)
+        return seen._replace(passes=passes)
 
     def sample(
-        self, origins: Tensor, directions: Tensor, generator: torch.Generator | None
+        self,
+        origins: Tensor,
+        directions: Tensor,
+        generator: torch.Generator | None,
+        max_samples: int | None = None,
     ) -> tuple[PackedSamples, Tensor]:
         """Return samples along rays, in radii, and where in the cube they lie, ``(M, 3)``."""
+        max_steps = None
+        if max_samples is not None:  # all rays have as many, since directions are unit vectors
+            length = _evened(self.far) - _evened(self.near)
+            max_steps = math.ceil(length / self.grid.step_size)
         samples = self.grid.march(
             origins, directions, near=self.near, far=self.far, generator=generator,
-            even_until=_EVEN,
+            even_until=_EVEN, max_samples=max_samples, max_steps=max_steps,
         )  # fmt: skip
         return samples, _contract(samples.positions(origins, directions))
 
@@ -158,6 +170,11 @@ class UnboundedModel(OccupancyModel):
             )
         settings = {name: spec[name] for name in wanted - {"field"}}
         return cls(RadianceField.from_spec(spec["field"]), **settings)
+
+
+def _evened(distance: float) -> float:
+    """Return a distance along a ray on the scale on which its samples are even."""
+    return distance if distance <= _EVEN else 2 * _EVEN - _EVEN**2 / distance
 
 
 def _contract(points: Tensor) -> Tensor:

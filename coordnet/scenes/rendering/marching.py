@@ -46,12 +46,15 @@ class Rays:
         most: no ray has more steps than this.
         cone: growth of the steps; 0 for none.
         turn: where steps begin to be even in inverse distance; 0 for nowhere.
+        whole: bool (R,), False for rays that have more steps than ``most`` and end early; None
+            where there are none.
     """
 
     constants: Tensor
     most: int
     cone: float = 0.0
     turn: float = 0.0
+    whole: Tensor | None = None
 
     @classmethod
     def along(
@@ -77,8 +80,8 @@ class Rays:
             far: where they end, (R,); where that is not beyond near, or not finite, there are none.
             cone: growth of the steps.
             turn: where steps begin to be even in inverse distance.
-            most: steps of the longest ray, where that is known; to measure it makes a CUDA device
-                wait.
+            most: steps of the longest ray, where that is known, or at which longer ones end; to
+                measure it makes a CUDA device wait.
             generator: shifts the steps of each ray by a random part of a step.
         """
         good = (far > near) & far.isfinite() & step.isfinite()
@@ -94,8 +97,11 @@ class Rays:
                 each.clamp(max=turn) + (each * cone).clamp(min=1).log() / growth
                 for each in (begin, end)
             )
+        needed, whole = torch.where(good, end - begin, 0.0), None
         if most is None:
-            most = float(torch.where(good, end - begin, 0.0).max()) if len(step) else 0.0
+            most = float(needed.max()) if len(step) else 0.0
+        else:
+            whole = needed <= math.ceil(most) + 1
         if most > _MOST_STEPS:
             refuse(
                 f"a ray may have at most {_MOST_STEPS:,} steps",
@@ -107,7 +113,8 @@ class Rays:
         first = begin if cone else begin * step
         rows = [*origins.unbind(-1), *directions.unbind(-1), first, step, near, far]
         constants = torch.where(good, torch.stack(rows), 0.0)
-        return cls(constants, math.ceil(most) + 2, cone, turn)
+        # two more: a shifted ray begins within a step, and ends within one
+        return cls(constants, math.ceil(most) + 2, cone, turn, whole)
 
     def __len__(self) -> int:
         return self.constants.shape[1]
@@ -217,7 +224,7 @@ def march_everywhere(rays: Rays, occupied: Lookup, capacity: int | None) -> Pack
     starts, ends = places
     if capacity is None:
         return PackedSamples(ray, starts, ends, offsets)
-    return PackedSamples.within(ray, starts, ends, offsets)
+    return PackedSamples.within(ray, starts, ends, offsets, rays.whole)
 
 
 def march_past_empty(

@@ -243,15 +243,16 @@ class OccupancyGrid(ExactConstants):
         cone_angle: float = 0.0,
         even_until: float | None = None,
         max_samples: int | None = None,
+        max_steps: int | None = None,
     ) -> PackedSamples:
         """Walk along rays in even steps and keep those whose middle is in an occupied cell.
 
         The steps of a ray fill the part of it that is in the box, and between near and far,
         without gaps: where all cells are occupied, the samples' lengths add up to it exactly.
 
-        On a CUDA device nothing waits with ``max_samples``; without, the number of samples is
-        waited for, and with ``contract`` the number of steps too. On a CPU, groups of steps are
-        looked up in a coarser grid first; the samples are the same.
+        On a CUDA device the number of samples is waited for, unless there is ``max_samples``, and
+        with ``contract`` the number of steps, unless there is ``max_steps``. On a CPU, groups of
+        steps are looked up in a coarser grid first; the samples are the same.
 
         Args:
             origins: ``(R, 3)``.
@@ -266,6 +267,8 @@ class OccupancyGrid(ExactConstants):
                 even in inverse distance, as in contracted space.
             max_samples: a fixed number of samples, whatever there is: ``samples.filled`` tells
                 which are real, ``samples.complete`` which rays are whole.
+            max_steps: with ``max_samples``, how many steps a ray may have, those in empty cells
+                included. Longer ones may lose their ends, and are then not complete.
 
         Raises:
             InputError: shapes that do not fit, a step that makes more than a million of a ray.
@@ -295,13 +298,18 @@ class OccupancyGrid(ExactConstants):
             if cone:
                 got = f"cone_angle={cone_angle} and even_until={even_until}"
                 refuse("steps grow in one way", got, "Leave one of them away.")
+        most: float | None = None
+        if max_steps is not None:
+            if max_samples is None:
+                got = f"max_steps={max_steps} alone"
+                refuse("max_steps needs max_samples", got, "Pass both: a ray may lose its end.")
+            most = integer_at_least(1, "max_steps", max_steps, "Pass that of the longest ray.")
         origins, directions = origins.float(), directions.float()
         steps = step / directions.norm(dim=-1)  # in lengths of the direction
-        most = None
         if self.contract is None:
             enter, leave = near_far_box(origins, directions, self._lower, self._upper)
             origins, directions = (origins - self._lower) / self._side, directions / self._side
-            if origins.device.type != "cpu":
+            if origins.device.type != "cpu" and most is None:
                 most = math.dist(*self._corners) / step  # known without waiting
         else:
             if far is None:

@@ -31,6 +31,8 @@ class PackedSamples:
             end, has length 0, so that it changes nothing, and is given to the last ray.
         complete: bool ``(R,)`` where M is a fixed capacity, else None: False for the rays that
             lost samples because there was no room for them.
+        wanted: how many samples there are, those without room included, a number in a tensor,
+            where M is a fixed capacity, else None.
     """
 
     ray_indices: Tensor
@@ -39,6 +41,7 @@ class PackedSamples:
     offsets: Tensor
     filled: Tensor | None = None
     complete: Tensor | None = None
+    wanted: Tensor | None = None
 
     def __post_init__(self) -> None:
         shapes = [tuple(each.shape) for each in (self.ray_indices, self.starts, self.ends)]
@@ -184,7 +187,8 @@ class PackedSamples:
             complete: ``(R,)``, rays that had lost no sample before.
         """
         capacity, last = len(starts), max(0, len(offsets) - 2)
-        filled = torch.arange(capacity, device=rays.device) < offsets[-1]
+        wanted = offsets[-1]
+        filled = torch.arange(capacity, device=rays.device) < wanted
         fits = offsets[1:] <= capacity
         offsets = offsets.clamp(max=capacity)
         offsets[-1:] = capacity
@@ -195,6 +199,7 @@ class PackedSamples:
             offsets,
             filled,
             fits if complete is None else fits & complete,
+            wanted,
         )
 
 

@@ -1,1 +1,1 @@
-"""Finding a period: periodograms, likelihoods, candidates."""
+"""Period search: Lomb-Scargle periodogram, likelihood of a period, candidates."""

@@ -1,4 +1,4 @@
-"""What a search for periods returns, and how it is said."""
+"""Result of a period search: the candidates, their errors, and the doubts, in words."""
 
 from __future__ import annotations
 
@@ -81,33 +81,34 @@ class PeriodSearch:
             f"{self.span / best.period:.4g} periods in the data."
         ]
         others = [
-            f"{with_error(each.period, each.error)}"
-            + (f" ({each.relation})" if each.relation else "")
-            + f", behind by {each.behind:.3g}"
-            for each in self.candidates[1:4]
+            f"{with_error(other.period, other.error)}"
+            + (f" ({other.relation})" if other.relation else "")
+            + f", behind by {other.behind:.3g}"
+            for other in self.candidates[1:4]
         ]
         if others:
             lines.append(f"Runners-up (behind in BIC): {'; '.join(others)}.")
         return lines + list(self.notes)
 
 
-def distinct(found: list[PeriodCandidate]) -> list[PeriodCandidate]:
+def distinct(candidates: list[PeriodCandidate]) -> list[PeriodCandidate]:
     """Drop multiples of the best period but the likeliest: they all fit as well as it does."""
-    multiples = [each for each in found if each.relation and "/" not in each.relation]
-    return [each for each in found if each not in multiples[1:]]
+    multiples = [c for c in candidates if c.relation and "/" not in c.relation]
+    return [c for c in candidates if c not in multiples[1:]]
 
 
-def doubts(found: list[PeriodCandidate], span: float, tau: float, shortest: float) -> list[str]:
+def doubts(
+    candidates: list[PeriodCandidate], span: float, tau: float, shortest: float
+) -> list[str]:
     """Return sentences on what speaks against the best period.
 
     Args:
-        found: the best candidate first.
+        candidates: the best first.
         span: of the positions.
         tau: the correlation time of the residuals.
         shortest: the shortest period that was looked at.
     """
-    best = found[0]
-    notes = []
+    best, notes = candidates[0], list[str]()
     if tau:
         notes.append(
             f"The residuals are correlated over about {tau:.3g}; periods were weighed and errors "
@@ -123,25 +124,24 @@ def doubts(found: list[PeriodCandidate], span: float, tau: float, shortest: floa
             f"Noise alone has such a peak with a probability of about {best.false_alarm:.2g}: "
             "there may be no period."
         )
-    if len(found) > 1 and found[1].behind < 10:
-        notes.append(
-            f"The runner-up, {with_error(found[1].period, found[1].error)}, is nearly as likely."
-        )
+    if len(candidates) > 1 and candidates[1].behind < 10:
+        second = with_error(candidates[1].period, candidates[1].error)
+        notes.append(f"The runner-up, {second}, is nearly as likely.")
     return notes
 
 
 def relation(ratio: float, tolerance: float) -> str:
-    """Return "2 ×" or "1/3 ×" where ``ratio`` is a small whole number or one part of 1.
+    """Return "2 ×" or "1/3 ×" where ``ratio`` is a small integer or 1 divided by one.
 
     Args:
         ratio: of a period to the best one.
         tolerance: relative.
     """
-    for whole in range(2, 10):
-        if abs(ratio / whole - 1) <= tolerance:
-            return f"{whole} ×"
-        if abs(ratio * whole - 1) <= tolerance:
-            return f"1/{whole} ×"
+    for factor in range(2, 10):
+        if abs(ratio / factor - 1) <= tolerance:
+            return f"{factor} ×"
+        if abs(ratio * factor - 1) <= tolerance:
+            return f"1/{factor} ×"
     return ""
 
 

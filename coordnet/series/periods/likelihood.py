@@ -1,4 +1,4 @@
-"""The likelihood of a period: harmonics by exact least squares, in noise that may be correlated."""
+"""Likelihood of a period: harmonics by exact least squares, in noise that may be correlated."""
 
 from __future__ import annotations
 
@@ -14,28 +14,34 @@ from .periodogram import without
 __all__ = ["Fit", "HarmonicLikelihood"]
 
 _BLOCK = 1 << 14
-_STEPS = 12
-_HALVINGS = 6
-_NEAR = 1e-4  # standard errors
+_STEPS, _HALVINGS = 12, 6
+_TOLERANCE = 1e-4  # standard errors
 _DEPENDENT = 1e-9
-_LEAST = 1e-24  # of the squares of values of length 1: below it lies rounding
+_ROUNDING = 1e-24  # of the squares of values of length 1
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A frequency at a maximum of the likelihood.
+    """The likelihood at one frequency.
 
     Attributes:
         frequency: in cycles per unit of the positions.
-        error: its standard error, from the curvature of the likelihood.
         k: harmonics.
         cost: -2 log likelihood, up to a constant.
+        slope: derivative of the log likelihood by the frequency.
+        curvature: minus its second derivative.
     """
 
     frequency: float
-    error: float
     k: int
     cost: float
+    slope: float
+    curvature: float
+
+    @property
+    def error(self) -> float:
+        """Standard error of the frequency, where it is at the maximum."""
+        return 1.0 / math.sqrt(self.curvature)
 
 
 class HarmonicLikelihood:
@@ -69,7 +75,7 @@ class HarmonicLikelihood:
             if row >= beside and (row - beside) % 2:
                 left[(row - beside) // 2] = np.diag(products)[-columns:]
         # products of length 1 carry more rounding than residuals
-        return len(self.series) * np.log(np.maximum(left, math.sqrt(_LEAST))).sum(1)
+        return len(self.series) * np.log(np.maximum(left, math.sqrt(_ROUNDING))).sum(1)
 
     def best_k(self, frequency: float, k: int) -> tuple[float, int]:
         """Return the lowest Bayesian information criterion for 1 … k harmonics, and where it is.
@@ -100,8 +106,8 @@ class HarmonicLikelihood:
         for _ in range(_STEPS):
             step = float(np.clip(here.slope / here.curvature, -longest, longest))
             for _ in range(_HALVINGS):
-                if abs(step) < _NEAR / math.sqrt(here.curvature):
-                    return here.fit()
+                if abs(step) < _TOLERANCE / math.sqrt(here.curvature):
+                    return here
                 there = self._at(min(max(here.frequency + step, low), high), k)
                 if there.cost < here.cost:
                     break
@@ -109,20 +115,23 @@ class HarmonicLikelihood:
             else:
                 break
             here = there
-        return here.fit()
+        return here
 
     def explained(self, frequency: float, k: int) -> float:
         """Return the part of the variance about the trend that the harmonics explain."""
-        plain = self if self.tau == 0 else HarmonicLikelihood(self.series)
-        cost = float(plain.costs(frequency, k)[-1])
+        cost = float(self._white_noise().costs(frequency, k)[-1])
         return -math.expm1(cost / (len(self.series) * self.values.shape[1]))
 
     def noise_time(self, frequency: float, k: int) -> float:
         """Return the correlation time of what the harmonics leave of the samples."""
-        plain = self if self.tau == 0 else HarmonicLikelihood(self.series)
-        design = plain._design(frequency, k)
+        plain = self._white_noise()
+        design = plain._design(plain._waves(frequency, k, slice(None)))
         fitted = design @ _solve(design, plain.values)[0]
         return noise_time(self.series.times, plain.values - fitted)
+
+    def _white_noise(self) -> HarmonicLikelihood:
+        """Return the likelihood in independent noise."""
+        return self if self.tau == 0 else HarmonicLikelihood(self.series)
 
     def _waves(self, frequency: float, k: int, part: slice) -> np.ndarray:
         """Return root · e^(2πijft) for j = 1 … k, ``(n, k)``."""
@@ -151,20 +160,19 @@ class HarmonicLikelihood:
         assert total is not None
         return total
 
-    def _design(self, frequency: float, k: int) -> np.ndarray:
+    def _design(self, waves: np.ndarray) -> np.ndarray:
         """Return the whitened harmonics without what the trend can follow, ``(N, 2k)``."""
-        waves = self.white(self._waves(frequency, k, slice(None)))
-        return self._beside(np.ascontiguousarray(waves).view(np.float64))
+        return self._beside(np.ascontiguousarray(self.white(waves)).view(np.float64))
 
     def _beside(self, columns: np.ndarray) -> np.ndarray:
         return columns - self.basis @ (self.basis.T @ columns)
 
-    def _at(self, frequency: float, k: int) -> _Point:
+    def _at(self, frequency: float, k: int) -> Fit:
         waves = self._waves(frequency, k, slice(None))
-        design = self._beside(np.ascontiguousarray(self.white(waves)).view(np.float64))
+        design = self._design(waves)
         coefficients, span = _solve(design, self.values)
         rest = self.values - design @ coefficients
-        left = np.maximum(np.square(rest).sum(0), _LEAST)
+        left = np.maximum(np.square(rest).sum(0), _ROUNDING)
         freedom = max(len(self.series) - self.basis.shape[1] - span.shape[1] - 1, 1)
         # d/df of Re, Im: e^(2πijft) turns by 2πijt
         pairs = coefficients.reshape(k, 2, -1)
@@ -176,28 +184,13 @@ class HarmonicLikelihood:
         curvature = float((np.square(slopes).sum(0) * weight).sum())
         slope = float(((slopes * rest).sum(0) * weight).sum())
         cost = len(self.series) * float(np.log(left).sum())
-        return _Point(frequency, k, cost, slope, max(curvature, 1e-300))
-
-
-@dataclass(frozen=True)
-class _Point:
-    """The likelihood at one frequency: -2 log, and its derivatives by the frequency."""
-
-    frequency: float
-    k: int
-    cost: float
-    slope: float
-    curvature: float
-
-    def fit(self) -> Fit:
-        """Return what is shown of it."""
-        return Fit(self.frequency, 1.0 / math.sqrt(self.curvature), self.k, self.cost)
+        return Fit(frequency, k, cost, slope, max(curvature, 1e-300))
 
 
 def _solve(design: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the shortest coefficients ``(P, D)`` and an orthonormal basis of the columns."""
     q, r = np.linalg.qr(design)
     u, size, vh = np.linalg.svd(r)
-    kept = size > math.sqrt(_DEPENDENT) * size.max()
-    span = q @ u[:, kept]
-    return vh[kept].T @ ((span.T @ values) / size[kept, None]), span
+    independent = size > math.sqrt(_DEPENDENT) * size.max()
+    span = q @ u[:, independent]
+    return vh[independent].T @ ((span.T @ values) / size[independent, None]), span

@@ -1,4 +1,4 @@
-"""Noise that remembers: an exponential correlation at irregular times, and its whitening.
+"""Exponentially correlated (Ornstein-Uhlenbeck, AR(1)) noise at irregular times, whitened.
 
 Residuals of real series are alike in neighboring samples (weather, solar activity, slow drifts of
 an instrument). Least squares that takes them for independent finds far too much in low frequencies
@@ -14,7 +14,7 @@ import numpy as np
 
 __all__ = ["Whitening", "noise_time"]
 
-_TIMES = 48
+_CORRELATION_TIMES = 48
 
 
 class Whitening:
@@ -64,17 +64,18 @@ def noise_time(times: np.ndarray, residuals: np.ndarray) -> float:
     number, columns = residuals.shape
     steps = np.diff(times)
     usual = float(np.median(steps[steps > 0])) if (steps > 0).any() else 1.0
-    best = 0.5 * number * np.log(_positive(np.square(residuals).mean(0))).sum()
-    found = 0.0
-    for tau in np.geomspace(0.2 * usual, 0.25 * max(times[-1] - times[0], usual), _TIMES):
+    best, best_tau = 0.5 * number * np.log(_positive(np.square(residuals).mean(0))).sum(), 0.0
+    for tau in np.geomspace(
+        0.2 * usual, 0.25 * max(times[-1] - times[0], usual), _CORRELATION_TIMES
+    ):
         white = Whitening(times, float(tau))
         if white.rho is None:
             break
         size = _positive(np.square(white(residuals)).mean(0))
         cost = 0.5 * number * np.log(size).sum() + 0.5 * columns * np.log1p(-(white.rho**2)).sum()
         if cost < best:
-            best, found = cost, float(tau)
-    return found
+            best, best_tau = cost, float(tau)
+    return best_tau
 
 
 def _gaps(times: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Frequencies worth a closer look: peaks of a periodogram, and what belongs to them."""
+"""Peaks of a periodogram, with their multiples and parts: the frequencies to fit exactly."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 __all__ = ["likely_frequencies"]
 
 _PEAKS = 12
-_FAMILIES = 5  # peaks whose multiples and parts are looked at
+_RELATED = 5  # peaks whose multiples and parts are looked at
 _FACTORS = (2.0, 3.0, 1 / 2, 1 / 3)
 _WINDOWS = 64
 
@@ -38,21 +38,21 @@ def likely_frequencies(
     while most <= k:
         for j in range(done + 1, most + 1):
             # harmonic j of frequency m is frequency j·m
-            seen = (first + len(power) - 1) // j - first + 1
-            if seen > 0:
-                end = min(seen, number)
+            within = (first + len(power) - 1) // j - first + 1
+            if within > 0:
+                end = min(within, number)
                 total[:end] += power[j * first - first :: j][:end]
         lists.append(total.copy())
         done, most = most, 2 * most
-    found: dict[int, None] = {}
+    places: dict[int, None] = {}  # in the order of their first peak
     for heights in lists:
         for rank, place in enumerate(_peaks(heights, _PEAKS, max(1, width // 2))):
-            factors = (1.0, *_FACTORS) if rank < _FAMILIES else (1.0,)
+            factors = (1.0, *_FACTORS) if rank < _RELATED else (1.0,)
             for factor in factors:
-                place_of = round((first + place) * factor)
-                if first <= place_of <= last:
-                    found[place_of] = None
-    return [place * step for place in found]
+                related = round((first + place) * factor)
+                if first <= related <= last:
+                    places[related] = None
+    return [place * step for place in places]
 
 
 def _peaks(heights: np.ndarray, most: int, apart: int) -> list[int]:

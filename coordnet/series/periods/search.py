@@ -1,4 +1,4 @@
-"""Finding a period that nobody told."""
+"""Period search: the likeliest period of samples, its error, and the runners-up."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import integer_at_least, refuse
+from ...checks import integer
+from ...errors import refuse
 from ..arrays import Series
 from .candidates import PeriodCandidate, PeriodSearch, distinct, doubts, relation
 from .likelihood import Fit, HarmonicLikelihood
@@ -16,7 +17,7 @@ from .periodogram import Periodogram, frequency_range, lomb_scargle, nyquist_fre
 
 __all__ = ["find_period"]
 
-_KEPT = 30  # frequencies that are still looked at once the noise is known
+_LATER = 30  # frequencies that are still looked at once the noise is known
 _REFINED = 6
 _ROUNDS = 4
 
@@ -69,8 +70,8 @@ def find_period(
         >>> search = find_period(hours, temperatures)
         >>> search.period, search.error, search.k
     """
-    k = integer_at_least(1, "k", k, "8 is usual.")
-    candidates = integer_at_least(1, "candidates", candidates, "5 is usual.")
+    k = integer("k", k, least=1)
+    candidates = integer("candidates", candidates, least=1)
     series = Series(x, y, weights, trend)
     low, high, why = frequency_range(series, min_period, max_period)
     nyquist = nyquist_frequency(series)
@@ -78,20 +79,20 @@ def find_period(
         refuse(
             "periods below two steps of the regular grid cannot be told apart",
             f"min_period={1 / high:.6g}, two steps are {1 / nyquist:.6g}",
-            f"Pass a min_period of at least {1 / nyquist:.6g}.",
         )
     # the harmonics of the highest frequency are looked at too, as far as there are any
     top = max(high, min(k * high, frequency_range(series, None, max_period)[1]))
-    shown = lomb_scargle(x, y, weights, trend=trend, min_period=1 / top, max_period=1 / low)
-    search = _Search(series, shown, k, nyquist, low, high)
+    peaks = lomb_scargle(x, y, weights, trend=trend, min_period=1 / top, max_period=1 / low)
+    search = _Search(series, peaks, k, nyquist, low, high)
     fits = search.run()
-    found = distinct([search.candidate(fit, fits[0]) for fit in fits])[:candidates]
+    best = distinct([search.candidate(fit, fits[0]) for fit in fits])[:candidates]
+    tau = search.likelihood.tau
     notes = [
-        f"{len(shown.power):,} frequencies, {1 / (shown.step * series.span):.3g} in 1/span, for "
+        f"{len(peaks.power):,} frequencies, {1 / (peaks.step * series.span):.3g} in 1/span, for "
         f"periods from {1 / high:.6g} to {1 / low:.6g} ({why}).",
-        *doubts(found, series.span, search.likelihood.tau, 1 / high),
+        *doubts(best, series.span, tau, 1 / high),
     ]
-    return PeriodSearch(tuple(found), shown, series.span, search.likelihood.tau, tuple(notes))
+    return PeriodSearch(tuple(best), peaks, series.span, tau, tuple(notes))
 
 
 class _Search:
@@ -99,7 +100,7 @@ class _Search:
 
     Args:
         series: the samples.
-        shown: their periodogram.
+        periodogram: of one harmonic.
         k: most harmonics.
         nyquist: the highest frequency that a harmonic can have, or None.
         low: the lowest frequency that a period can have.
@@ -109,31 +110,30 @@ class _Search:
     def __init__(
         self,
         series: Series,
-        shown: Periodogram,
+        periodogram: Periodogram,
         k: int,
         nyquist: float | None,
         low: float,
         high: float,
     ) -> None:
-        self.series, self.k, self.nyquist, self.shown = series, k, nyquist, shown
+        self.series, self.k, self.nyquist = series, k, nyquist
         self.low, self.high = low, high
-        self.first = round(shown.start / shown.step)
-        self.last = min(
-            self.first + len(shown.power) - 1, math.floor(high / shown.step * (1 + 1e-9))
-        )
+        self.power, self.step = periodogram.power, periodogram.step
+        self.first = round(periodogram.start / self.step)
+        self.last = min(self.first + len(self.power) - 1, math.floor(high / self.step * (1 + 1e-9)))
         self.likelihood = HarmonicLikelihood(series)
         self.most = max(1, (len(np.unique(series.times)) - series.trend.shape[1] - 2) // 4)
 
     def run(self) -> list[Fit]:
         """Return the refined fits, the best first, more than 1 / span apart."""
-        width = round(1 / (self.shown.step * self.series.span))
-        places = (self.first, self.shown.step, self.last)
-        frequencies = likely_frequencies(self.shown.power, *places, self.k, width)
+        width = round(1 / (self.step * self.series.span))
+        places = (self.first, self.step, self.last)
+        frequencies = likely_frequencies(self.power, *places, self.k, width)
         fits: list[Fit] = []
         for turn in range(_ROUNDS):
             ranked = self.ranked(frequencies)
             if turn:
-                frequencies = [frequency for _, frequency, _ in ranked[:_KEPT]]
+                frequencies = [frequency for _, frequency, _ in ranked[:_LATER]]
             before = fits
             fits = self.refined(ranked)
             frequencies += [fit.frequency for fit in fits]
@@ -147,10 +147,8 @@ class _Search:
 
     def ranked(self, frequencies: list[float]) -> list[tuple[float, float, int]]:
         """Return (criterion, frequency, k), the best first."""
-        found = []
-        for frequency in frequencies:
-            found.append((frequency, *self.likelihood.best_k(frequency, self.bound(frequency))))
-        return sorted((criterion, frequency, k) for frequency, criterion, k in found)
+        best = [(f, *self.likelihood.best_k(f, self.bound(f))) for f in frequencies]
+        return sorted((criterion, frequency, k) for frequency, criterion, k in best)
 
     def refined(self, ranked: list[tuple[float, float, int]]) -> list[Fit]:
         """Refine the best distinct frequencies, then twice, a half … of the very best.
@@ -160,8 +158,8 @@ class _Search:
         fits: list[Fit] = []
         for _, frequency, k in ranked:
             if len(fits) < _REFINED and not self.near(frequency, fits):
-                related = (self.relation(frequency, fit.frequency) for fit in fits)
-                if not any(each[-1:] == "×" and "/" not in each for each in related):
+                relations = (self.relation(frequency, fit.frequency) for fit in fits)
+                if not any(text and "/" not in text for text in relations):
                     fits.append(self.refine(frequency, k))
         best = min(fits, key=self.criterion)
         for factor in (2.0, 3.0, 1 / 2, 1 / 3):
@@ -210,7 +208,7 @@ class _Search:
         return fit.cost + number * math.log(len(self.series))
 
     def candidate(self, fit: Fit, best: Fit) -> PeriodCandidate:
-        """Return a fit as it is shown."""
+        """Return a fit as a candidate beside the best one."""
         period = 1.0 / fit.frequency
         return PeriodCandidate(
             period=period,
@@ -235,6 +233,6 @@ class _Search:
         terms = fit.k * columns
         logs = [j * math.log(half) - math.lgamma(j + 1) if half else 0.0 for j in range(terms)]
         top = max(logs)
-        tail = top - half + math.log(sum(math.exp(each - top) for each in logs))
-        tries = fit.k * max(1.0, self.last * self.shown.step * self.series.span) * math.sqrt(half)
+        tail = top - half + math.log(sum(math.exp(log - top) for log in logs))
+        tries = fit.k * max(1.0, self.last * self.step * self.series.span) * math.sqrt(half)
         return -math.expm1(-math.exp(min(tail + math.log(max(tries, 1.0)), 50.0)))

@@ -1,4 +1,4 @@
-"""Sums of e^(2πift) over irregular times, at evenly spaced frequencies f."""
+"""Non-uniform FFT: sums of e^(2πift) over irregular times, at evenly spaced frequencies f."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def _sums(
             spread = (row[part] * twist)[:, None]
             target[0] += np.bincount(cells, (spread.real * kernel).ravel(), size)
             target[1] += np.bincount(cells, (spread.imag * kernel).ravel(), size)
-    wanted = np.mod(np.arange(number) - half, size)
+    rows = np.mod(np.arange(number) - half, size)
     transform = _transform(number, size)
     for target, (real, imaginary) in zip(out, grid, strict=True):
-        target[:] = np.fft.ifft(real + 1j * imaginary, norm="forward")[wanted] / transform
+        target[:] = np.fft.ifft(real + 1j * imaginary, norm="forward")[rows] / transform
 
 
 @functools.lru_cache(maxsize=4)

@@ -1,6 +1,6 @@
-"""Dates and times of day in ISO 8601, to whole nanoseconds and back.
+"""ISO 8601 dates and times of day, to whole nanoseconds and back.
 
-Written out here because `datetime` ends at microseconds.
+`datetime` knows the calendar, and ends at microseconds: the decimals are read apart.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ DAY = 86_400 * 10**9
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _FIRST, _LAST = 1 - _EPOCH, datetime.date.max.toordinal() - _EPOCH
 
-_DATE = r"(\d{4})-(\d{2})(?:-(\d{2}))?"
-_CLOCK = r"(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?(?: ?([Zz]|[+-]\d{2}(?::?\d{2})?))?"
+_DATE = r"(\d{4}-\d{2}(?:-\d{2})?)"
+_OFFSET = r"[Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?"
+_CLOCK = rf"(\d{{2}}:\d{{2}})(?::(\d{{2}})(?:[.,](\d+))?)?(?: ?({_OFFSET}))?"
 _STAMP = re.compile(rf"{_DATE}(?:(?:[Tt]| +){_CLOCK})?", re.ASCII)
 _IS_DATE, _IS_CLOCK = re.compile(_DATE, re.ASCII), re.compile(_CLOCK, re.ASCII)
 # Wide on purpose: a column of 31.12.2010 is one of dates, to be refused by name.
@@ -75,46 +76,34 @@ def parse_stamp(text: str) -> Stamp:
     match = _STAMP.fullmatch(text.strip())
     if match is None:
         raise ValueError("not ISO 8601, as 2010-01-31 or 2010-01-31T12:00:00Z")
-    year, month, date, hour, minute, second, fraction, offset = match.groups()
-    if date is None and hour is not None:
-        raise ValueError("a time of day without a day")
-    try:
-        day = datetime.date(int(year), int(month), int(date or 1)).toordinal() - _EPOCH
-    except ValueError:
-        raise ValueError("no such day in the calendar") from None
-    if hour is None:
-        return Stamp(day, 0, whole_day=True)
-    nanosecond = _of_day(int(hour), int(minute), int(second or 0), fraction or "")
-    if offset is not None:
-        nanosecond -= _offset(offset)
-    more, nanosecond = divmod(nanosecond, DAY)
-    if not _FIRST <= day + more <= _LAST:
-        raise ValueError("outside of the years 1 to 9999")
-    return Stamp(day + more, nanosecond, aware=offset is not None)
-
-
-def _of_day(hour: int, minute: int, second: int, fraction: str) -> int:
-    """Return the nanosecond of the day."""
-    digits = fraction.rstrip("0")
+    date, clock, second, fraction, offset = match.groups()
+    if len(date) == 7:
+        if clock is not None:
+            raise ValueError("a time of day without a day")
+        date += "-01"
+    digits = (fraction or "").rstrip("0")
     if len(digits) > 9:
         raise ValueError("finer than a nanosecond")
-    if second == 60:
+    if second == "60":
         raise ValueError("a leap second, and days are taken to have 86,400 seconds")
-    midnight = hour == 24 and not (minute or second or digits)
-    if not midnight and (hour > 23 or minute > 59 or second > 59):
+    midnight = clock == "24:00" and second in (None, "00") and not digits
+    if midnight or clock is None:
+        clock = "00:00"
+    elif clock.startswith("24"):
         raise ValueError("no such time of day")
-    return (hour * 3600 + minute * 60 + second) * 10**9 + int(digits.ljust(9, "0"))
-
-
-def _offset(text: str) -> int:
-    """Return an offset from UTC in nanoseconds."""
-    if text in "Zz":
-        return 0
-    hours, minutes = int(text[1:3]), int(text[-2:]) if len(text) > 3 else 0
-    if hours > 23 or minutes > 59:
-        raise ValueError("no such offset")
-    size = (hours * 60 + minutes) * 60 * 10**9
-    return -size if text[0] == "-" else size
+    try:
+        moment = datetime.datetime.fromisoformat(
+            f"{date}T{clock}:{second or '00'}{(offset or '').upper()}"
+        )
+    except ValueError as error:
+        raise ValueError(f"no such date or time of day: {error}") from None
+    seconds = moment.hour * 3600 + moment.minute * 60 + moment.second
+    seconds -= int((moment.utcoffset() or datetime.timedelta()).total_seconds())
+    more, nanosecond = divmod(seconds * 10**9 + int(digits.ljust(9, "0")), DAY)
+    day = moment.toordinal() - _EPOCH + midnight + more
+    if not _FIRST <= day <= _LAST:
+        raise ValueError("outside of the years 1 to 9999")
+    return Stamp(day, nanosecond, aware=offset is not None, whole_day=match[2] is None)
 
 
 def format_stamp(stamp: Stamp) -> str:

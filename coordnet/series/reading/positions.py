@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import refuse
-from .cells import NumberReader, is_missing, place
+from .cells import NumberReader, is_missing, locate
 from .dates import looks_dated, parse_stamp
-from .delimited import TextForm
-from .times import TimeAxis, choose_axis, scaled
+from .time_axis import TimeAxis, scaled
 from .units import find_unit, ratio
 
 __all__ = ["PositionReader", "positions_on"]
@@ -52,31 +51,31 @@ class PositionReader:
         self._path, self._name, self._numbers = path, name, numbers
         self._unit = None if unit is None else find_unit(unit)
         self._axis = axis
-        first = next((each for each in sample if not is_missing(each)), None)
+        first = next((cell for cell in sample if not is_missing(cell)), None)
         self.dated = (axis is not None and axis.dated) if first is None else looks_dated(first)
         self._first: dict[bool, str] = {}  # with an offset or without → the first such place
         self._whole_days = True
         self._months = False
-        if axis is not None:
-            self._factor = self._check_axis(axis)
+        self._factor = Fraction(1) if axis is None else self._factor_to(axis)
 
-    def _check_axis(self, axis: TimeAxis) -> Fraction:
+    def _factor_to(self, axis: TimeAxis) -> Fraction:
         """Return what the numbers are multiplied by; refuse what does not belong on the axis."""
         what = f"{self._name!r} in {str(self._path)!r}"
         if self.dated and not axis.dated:
-            wanted = f"numbers in {axis.unit}" if axis.unit else "plain numbers"
-            refuse(f"the positions must be {wanted}", f"dates: {what}", "Convert the dates.")
+            rule = f"numbers in {axis.unit}" if axis.unit else "plain numbers"
+            refuse(f"the positions must be {rule}", f"dates: {what}")
         if self.dated and self._unit is not None:
-            got = f"{self._unit} for dates: {what}"
-            refuse("a unit belongs to positions that are numbers", got, "Leave it away.")
+            refuse(
+                "a unit belongs to positions that are numbers", f"{self._unit} for dates: {what}"
+            )
         if not self.dated and axis.dated and self._unit is None:
             remedy = f"Write them as dates, or say the unit in which they count from {axis.origin}."
             refuse("the positions must be dates", f"numbers: {what}", remedy)
         if self.dated or self._unit is None:
             return Fraction(1)
         if axis.unit is None:
-            got = f"{self._unit}: {what}"
-            refuse("positions without a known unit stay plain numbers", got, "Leave it away.")
+            rule = "positions without a known unit stay plain numbers"
+            refuse(rule, f"{self._unit}: {what}")
         return ratio(self._unit, axis.unit)
 
     def column(self, cells: Sequence[str], lines: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -96,9 +95,9 @@ class PositionReader:
         if not self.dated:
             numbers = self._numbers.column(self._name, cells, lines)
             return numbers, np.isnan(numbers)
-        moments = [self._moment(each, line) for each, line in zip(cells, lines, strict=True)]
-        found = np.array(moments, dtype=np.int64).reshape(-1, 2)
-        return found, found[:, 0] == _MISSING
+        moments = [self._moment(cell, line) for cell, line in zip(cells, lines, strict=True)]
+        stamps = np.array(moments, dtype=np.int64).reshape(-1, 2)
+        return stamps, stamps[:, 0] == _MISSING
 
     def _moment(self, cell: str, line: int) -> tuple[int, int]:
         if is_missing(cell):
@@ -108,34 +107,26 @@ class PositionReader:
         except ValueError as error:
             return refuse(
                 f"dates must be written as ISO 8601, in the whole column: {str(self._path)!r}",
-                f"{place(line, self._name, cell)}, {error}",
-                "Write 2010-01-31 or 2010-01-31T12:00:00, or numbers such as hours since the "
-                "first row.",
+                f"{locate(line, self._name, cell)}, {error}",
+                "Write 2010-01-31T12:00:00, or numbers such as hours since the first row.",
             )
         self._whole_days &= stamp.whole_day
         self._months |= stamp.whole_day and len(cell.strip()) == 7
         if stamp.aware not in self._first:
-            self._first[stamp.aware] = place(line, self._name, cell)
+            self._first[stamp.aware] = locate(line, self._name, cell)
             self._check_offsets()
         return stamp.day, stamp.nanosecond
 
     def _check_offsets(self) -> None:
         """Refuse dates with and without offsets, and those that differ from the axis."""
         if len(self._first) == 2:
-            refuse(
-                f"all dates must have an offset from UTC (or Z), or none: {str(self._path)!r}",
-                f"{self._first[False]} and {self._first[True]}",
-                "Add the offset where it is missing.",
-            )
+            rule = f"all dates must have an offset from UTC (or Z), or none: {str(self._path)!r}"
+            refuse(rule, f"{self._first[False]} and {self._first[True]}")
         if self._axis is not None and self._axis.start.aware not in self._first:
-            (got,) = self._first.values()
             offsets = "an offset from UTC (or Z)" if self._axis.start.aware else "no offset"
-            refuse(
-                f"the dates must have {offsets}, as those on the axis {self._axis}: "
-                f"{str(self._path)!r}",
-                got,
-                "Write them as the fitted ones.",
-            )
+            rule = f"the dates must have {offsets}, as those on the axis {self._axis}"
+            (got,) = self._first.values()
+            refuse(f"{rule}: {str(self._path)!r}", got)
 
     def resolve(self, rows: np.ndarray, notes: list[str]) -> tuple[np.ndarray, TimeAxis]:
         """Return what was read as numbers of one axis, and the axis.
@@ -154,7 +145,7 @@ class PositionReader:
         if self._axis is not None:
             return self._axis.numbers(rows), self._axis
         aware = True in self._first
-        axis = choose_axis(rows, aware, self._unit)
+        axis = TimeAxis.for_dates(rows, aware, self._unit)
         note = f"The dates in {self._name!r} are counted in {axis}"
         if aware:
             note += ", UTC"
@@ -183,29 +174,27 @@ def positions_on(axis: TimeAxis, times: Any, unit: str | None = None) -> np.ndar
         InputError: another shape or type, a number that is not finite, no ISO 8601, or times that
             do not belong on the axis.
     """
-    found = np.asarray(times)
-    if found.ndim == 2 and found.shape[1] == 1:
-        found = found[:, 0]
-    if found.ndim != 1:
-        refuse("times must be one-dimensional", f"shape {found.shape}", "Pass one column.")
-    if found.dtype.kind == "M":
-        found = np.datetime_as_string(found)
+    array = np.asarray(times)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        refuse("times must be one-dimensional", f"shape {array.shape}")
+    if array.dtype.kind == "M":
+        array = np.datetime_as_string(array)
+    numeric = array.dtype.kind in "iuf"
+    cells = [t.isoformat() if isinstance(t, date) else t for t in array.tolist()]
+    if not numeric and not all(isinstance(cell, str) for cell in cells):
+        refuse("times must be numbers, dates or text in ISO 8601", f"dtype {array.dtype}")
     path = Path("times")
-    numbers = NumberReader(path, TextForm("utf-8", ",", "commas"))
-    if found.dtype.kind in "iuf":
-        found = found.astype(np.float64)
-        if not np.isfinite(found).all():
-            bad = int(np.flatnonzero(~np.isfinite(found))[0])
-            refuse("times must be finite", f"times[{bad}] = {found[bad]}", "Leave it away.")
-        reader = PositionReader(path, "times", ["0"], numbers, unit=unit, axis=axis)
-        return reader.resolve(found, [])[0]
-    cells = [each.isoformat() if isinstance(each, date) else each for each in found.tolist()]
-    if not all(isinstance(each, str) for each in cells):
-        got = f"dtype {found.dtype}"
-        refuse("times are numbers, dates or text in ISO 8601", got, "Convert them.")
-    reader = PositionReader(path, "times", cells, numbers, unit=unit, axis=axis)
-    moments, missing = reader.column(cells, range(1, len(cells) + 1))
+    sample = ["0"] if numeric else cells
+    reader = PositionReader(path, "times", sample, NumberReader(path), unit=unit, axis=axis)
+    if numeric:
+        rows = array.astype(np.float64)
+        missing = ~np.isfinite(rows)
+    else:
+        rows, missing = reader.column(cells, range(1, len(cells) + 1))
     if missing.any():
-        bad = int(np.flatnonzero(missing)[0])
-        refuse("no time may be missing", f"times[{bad}] = {cells[bad]!r}", "Leave it away.")
-    return reader.resolve(moments, [])[0]
+        first = int(np.flatnonzero(missing)[0])
+        rule = "times must be finite" if numeric else "no time may be missing"
+        refuse(rule, f"times[{first}] = {cells[first]!r}")
+    return reader.resolve(rows, [])[0]

@@ -1,8 +1,7 @@
 """Tables of numbers: a column of positions or times, and one or more columns of values.
 
-`text_table` takes the text apart (`delimited` its form, `header` its columns),
-`cells` and `positions` turn cells into numbers and dates, `times` says what the positions mean,
-`sampling` how they lie.
+`text_table` splits the text into cells, `cells` and `positions` turn them into numbers and dates,
+`time_axis` says what the positions mean.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ import numpy as np
 
 from ...errors import refuse
 from ...files import atomic
-from .cells import NumberReader
-from .delimited import quoted
-from .header import find_column, is_header, number_columns
+from ...text import plural
+from .cells import NumberReader, is_header, quote
 from .positions import PositionReader
 from .text_table import TextTable
-from .times import TimeAxis
-from .weights import WeightReader
+from .time_axis import TimeAxis
 
 __all__ = ["Table", "read_table", "write_table"]
+
+_MAX_WEIGHT = 1e100  # so that sums and squares stay far from the ends of float64
 
 
 @dataclass(frozen=True)
@@ -122,52 +121,61 @@ def read_table(
     """
     path = Path(path)
     text = TextTable(path)
-    names, notes = text.names, text.notes
-    if not names:
+    if not text.names:
         _refuse_no_rows(path)
-    x_at = find_column(path, names, 0 if x is None else x, "x")
-    weighting = WeightReader(path, names, weights, error)
+    if weights is not None and error is not None:
+        got = f"weights={weights!r} and error={error!r}"
+        refuse("rows are weighted by one of them, a column of weights or of errors", got)
+    x_at = text.find_column(0 if x is None else x, "x")
+    weight_at = [
+        text.find_column(column, role)
+        for column, role in ((weights, "weights"), (error, "error"))
+        if column is not None
+    ]
     if y is None:
-        y_at = number_columns(path, names, text.sample, [x_at, *weighting.places], notes)
+        y_at = text.number_columns(besides=[x_at, *weight_at])
     else:
-        wanted = [y] if isinstance(y, (str, int)) else list(y)
-        if not wanted:
-            refuse("y must name at least one column", "y=[]", f"Columns: {', '.join(names)}.")
-        y_at = [find_column(path, names, name, "y") for name in wanted]
+        listed = [y] if isinstance(y, (str, int)) else list(y)
+        if not listed:
+            refuse("y must name at least one column", "y=[]", f"Columns: {', '.join(text.names)}.")
+        y_at = [text.find_column(column, "y") for column in listed]
 
-    reader = NumberReader(path, text.form)
-    first_cells = [row[x_at] for _, row in text.sample]
-    positions = PositionReader(path, names[x_at], first_cells, reader, unit=unit, axis=time)
-    kept: list[tuple[np.ndarray, np.ndarray]] = []
+    x_name, names = text.names[x_at], [text.names[j] for j in (*y_at, *weight_at)]
+    reader = NumberReader(path, text.delimiter)
+    sample = [row[x_at] for _, row in text.sample]
+    positions = PositionReader(path, x_name, sample, reader, unit=unit, axis=time)
+    blocks: list[tuple[np.ndarray, np.ndarray]] = []
     dropped = _Dropped()
     for block in text.blocks():
         lines = [line for line, _ in block]
         at, missing = positions.column([row[x_at] for _, row in block], lines)
         columns = [
-            reader.column(names[j], [row[j] for _, row in block], lines)
-            for j in (*y_at, *weighting.places)
+            reader.column(name, [row[j] for _, row in block], lines)
+            for name, j in zip(names, (*y_at, *weight_at), strict=True)
         ]
         numbers = np.stack(columns, axis=1)
-        weighting.check(numbers[:, len(y_at) :], lines)
-        good = dropped.add(missing, np.isnan(numbers[:, : len(y_at)]), numbers, lines)
-        kept.append((at[good], numbers[good]))
+        if weight_at:
+            _check_weights(path, names[-1], numbers[:, -1], error is not None, lines)
+        good = dropped.add(missing, numbers, len(y_at), lines)
+        blocks.append((at[good], numbers[good]))
+    notes = text.notes
     if note := reader.note():
         notes.append(note)
     notes += dropped.notes()
-    if not sum(len(at) for at, _ in kept):
+    if not sum(len(at) for at, _ in blocks):
         _refuse_no_rows(path, notes)
-    at, axis = positions.resolve(np.concatenate([at for at, _ in kept]), notes)
-    order = _order(at, names[x_at], axis, notes)
-    at, values = at[order], np.concatenate([numbers for _, numbers in kept])[order]
+    at, axis = positions.resolve(np.concatenate([at for at, _ in blocks]), notes)
+    order = _order(at, x_name, axis, notes)
+    values = np.concatenate([numbers for _, numbers in blocks])[order]
     return Table(
-        x=np.ascontiguousarray(at),
+        x=np.ascontiguousarray(at[order]),
         y=np.ascontiguousarray(values[:, : len(y_at)]),
-        x_name=names[x_at],
-        y_names=tuple(names[j] for j in y_at),
+        x_name=x_name,
+        y_names=tuple(names[: len(y_at)]),
         notes=tuple(notes),
         time=axis,
-        weights=weighting.weights(values[:, len(y_at) :]),
-        weights_name=weighting.name,
+        weights=_weights(values[:, -1], error is not None) if weight_at else None,
+        weights_name=names[-1] if weight_at else None,
         from_errors=error is not None,
     )
 
@@ -180,8 +188,7 @@ def write_table(
 ) -> None:
     """Write columns of numbers as CSV with a header; `read_table` gives the same float64 values.
 
-    The file appears whole or not at all: it is written under another name in the same folder, and
-    an existing one is replaced at the end.
+    The write is atomic: an existing file is replaced at the end.
 
     Args:
         path: the file.
@@ -195,34 +202,52 @@ def write_table(
     """
     path = Path(path)
     if not columns:
-        refuse("a table must have at least one column", "no columns", "Pass {name: values}.")
+        refuse("a table must have at least one column", "no columns")
     arrays = {name: np.asarray(column) for name, column in columns.items()}
-    length = len(next(iter(arrays.values()))) if next(iter(arrays.values())).ndim else 0
+    first = next(iter(arrays.values()))
+    length = len(first) if first.ndim else 0
     for name, array in arrays.items():
         if array.ndim != 1 or len(array) != length or array.dtype.kind not in "iuf":
             refuse(
                 "columns must be one-dimensional arrays of numbers of one length",
                 f"{name!r} with shape {array.shape} and dtype {array.dtype}, first of {length}",
-                "Pass one array for each column.",
             )
     # tolist() gives Python's own numbers, whose repr is the shortest text that reads back equal.
     cells = [list(map(repr, array.tolist())) for array in arrays.values()]
     if time is not None and time.dated:
-        cells[0] = time.texts(next(iter(arrays.values())))
+        cells[0] = time.texts(first)
     first_row = [column[0] for column in cells] if length else []
     if not is_header(list(arrays), first_row):
-        refuse(
-            "a header must not read as a row of numbers",
-            f"the names {', '.join(map(repr, arrays))}",
-            "Begin with a name that holds a letter.",
-        )
+        got = f"the names {', '.join(map(repr, arrays))}"
+        refuse("a header must not read as a row of numbers", got)
     with atomic(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="\n", write_through=False)
-        text.write(",".join(map(quoted, arrays)) + "\n")
+        text.write(",".join(map(quote, arrays)) + "\n")
         for row in zip(*cells, strict=True):
             text.write(",".join(row) + "\n")
         text.flush()
         text.detach()
+
+
+def _weights(numbers: np.ndarray, inverse: bool) -> np.ndarray:
+    """Return the weights, which are the numbers (n,) or, of standard errors, 1/number²."""
+    with np.errstate(divide="ignore", over="ignore", under="ignore"):
+        return 1.0 / np.square(numbers) if inverse else np.ascontiguousarray(numbers)
+
+
+def _check_weights(
+    path: Path, name: str, numbers: np.ndarray, inverse: bool, lines: Sequence[int]
+) -> None:
+    """Refuse the first number (n,) that gives no weight; missing ones are passed over."""
+    weights = _weights(numbers, inverse)
+    good = (numbers > 0) & (weights < _MAX_WEIGHT) & (weights > 1.0 / _MAX_WEIGHT)
+    bad = np.flatnonzero(~(good | np.isnan(numbers)))
+    if bad.size:
+        what = "error must be above 0, 1/error²" if inverse else "weight must be above 0,"
+        refuse(
+            f"every {what} between {1 / _MAX_WEIGHT:g} and {_MAX_WEIGHT:g}: {str(path)!r}",
+            f"line {lines[bad[0]]}, column {name!r}: {float(numbers[bad[0]])!r}",
+        )
 
 
 class _Dropped:
@@ -233,19 +258,21 @@ class _Dropped:
         self._partly = 0
 
     def add(
-        self, at: np.ndarray, values: np.ndarray, numbers: np.ndarray, lines: Sequence[int]
+        self, no_position: np.ndarray, numbers: np.ndarray, values: int, lines: Sequence[int]
     ) -> np.ndarray:
-        """Take in a block and return which of its rows are whole.
+        """Take in a block and return (n,) bool, which of its rows are complete.
 
         Args:
-            at: (n,) bool, whether the position is missing.
-            values: (n, D) bool, which values are missing.
-            numbers: (n, D + …) all numbers, NaN where missing.
+            no_position: (n,) bool, whether the position is missing.
+            numbers: (n, D + …), NaN where missing.
+            values: D.
             lines: n line numbers.
         """
-        missing = at | np.isnan(numbers).any(axis=1)
+        absent = np.isnan(numbers)
+        missing = no_position | absent.any(axis=1)
         self._lines += [lines[i] for i in np.flatnonzero(missing).tolist()]
-        self._partly += int((values.any(axis=1) & ~values.all(axis=1)).sum())
+        absent = absent[:, :values]
+        self._partly += int((absent.any(axis=1) & ~absent.all(axis=1)).sum())
         return ~missing
 
     def notes(self) -> list[str]:
@@ -253,9 +280,9 @@ class _Dropped:
         lines = self._lines
         if not lines:
             return []
-        shown = ", ".join(map(str, lines[:5])) + (", …" if len(lines) > 5 else "")
-        rows, where = ("row", "line") if len(lines) == 1 else ("rows", "lines")
-        note = f"{len(lines)} {rows} dropped for empty or NaN cells ({where} {shown})."
+        listed = ", ".join(map(str, lines[:5])) + (", …" if len(lines) > 5 else "")
+        where = "line" if len(lines) == 1 else "lines"
+        note = f"{plural(len(lines), 'row')} dropped for empty or NaN cells ({where} {listed})."
         if self._partly:
             note += (
                 f" {self._partly} of them {'lacks' if self._partly == 1 else 'lack'} only some of "
@@ -279,12 +306,12 @@ def _order(at: np.ndarray, name: str, axis: TimeAxis, notes: list[str]) -> np.nd
     repeats = np.flatnonzero(np.diff(at[order]) == 0)
     if repeats.size:
         first = at[order[repeats[0]]]
-        shown = axis.texts(first[None])[0] if axis.dated else repr(float(first))
+        where = axis.texts(first[None])[0] if axis.dated else repr(float(first))
         if repeats.size == len(at) - 1:
-            notes.append(f"All {len(at)} rows have the same {name!r} = {shown}.")
+            notes.append(f"All {len(at)} rows have the same {name!r} = {where}.")
         else:
             count = "1 row repeats" if repeats.size == 1 else f"{repeats.size} rows repeat"
-            note = f"{count} an earlier {name!r} (first at {shown}); all rows are kept."
+            note = f"{count} an earlier {name!r} (first at {where}); all rows are kept."
             if axis.dated and not axis.start.aware:
                 note += " A clock set back in autumn does so: offsets from UTC tell them apart."
             notes.append(note)
@@ -295,5 +322,4 @@ def _refuse_no_rows(path: Path, notes: Sequence[str] = ()) -> NoReturn:
     refuse(
         f"a table must hold at least one row of numbers: {str(path)!r}",
         " ".join(["none.", *notes]).removesuffix("."),
-        "Give a file with rows of a position and a value.",
     )

@@ -6,7 +6,8 @@ import math
 import re
 from fractions import Fraction
 
-from ...errors import positive_number, refuse
+from ...checks import positive
+from ...errors import refuse
 
 __all__ = ["UNITS", "find_unit", "in_unit", "parse_quantity", "ratio"]
 
@@ -14,34 +15,32 @@ _SECOND = 10**9
 _DAY = 86_400 * _SECOND
 
 UNITS: dict[str, int] = {
-    "ns": 1,
-    "us": 10**3,
-    "ms": 10**6,
-    "s": _SECOND,
-    "min": 60 * _SECOND,
-    "h": 3600 * _SECOND,
-    "d": _DAY,
-    "wk": 7 * _DAY,
+    **{"ns": 1, "us": 10**3, "ms": 10**6, "s": _SECOND},
+    **{"min": 60 * _SECOND, "h": 3600 * _SECOND, "d": _DAY, "wk": 7 * _DAY},
     "yr": 36_525 * _DAY // 100,
 }
 """Nanoseconds in a unit. A day is 86,400 s; a year is the Julian year of 365.25 days, the
 astronomers' (IAU). A month is no unit: months are of several lengths."""
 
 _ALIASES = {
-    **dict.fromkeys(("nsec", "nanosecond", "nanoseconds"), "ns"),
-    **dict.fromkeys(("µs", "μs", "usec", "microsecond", "microseconds"), "us"),
-    **dict.fromkeys(("msec", "millisecond", "milliseconds"), "ms"),
-    **dict.fromkeys(("sec", "second", "seconds"), "s"),
-    **dict.fromkeys(("mins", "minute", "minutes"), "min"),
-    **dict.fromkeys(("hr", "hrs", "hour", "hours"), "h"),
-    **dict.fromkeys(("day", "days"), "d"),
-    **dict.fromkeys(("w", "week", "weeks"), "wk"),
-    **dict.fromkeys(("y", "a", "year", "years"), "yr"),
+    alias: unit
+    for unit, aliases in {
+        "ns": "nsec nanosecond nanoseconds",
+        "us": "µs μs usec microsecond microseconds",
+        "ms": "msec millisecond milliseconds",
+        "s": "sec second seconds",
+        "min": "mins minute minutes",
+        "h": "hr hrs hour hours",
+        "d": "day days",
+        "wk": "w week weeks",
+        "yr": "y a year years",
+    }.items()
+    for alias in aliases.split()
 }
 _QUANTITY = re.compile(
     r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?)\s*([A-Za-zµμ]*)"
 )
-_LONGEST = 100
+_MAX_LENGTH = 100
 
 
 def find_unit(text: str) -> str:
@@ -53,7 +52,7 @@ def find_unit(text: str) -> str:
     name = _ALIASES.get(text, text)
     if name not in UNITS:
         remedy = "A yr is 365.25 d; m and mo would have several meanings."
-        refuse(f"a unit must be one of {', '.join(UNITS)}", repr(text[:_LONGEST]), remedy)
+        refuse(f"a unit must be one of {', '.join(UNITS)}", repr(text[:_MAX_LENGTH]), remedy)
     return name
 
 
@@ -72,13 +71,12 @@ def parse_quantity(name: str, text: str) -> tuple[Fraction, str | None]:
     Raises:
         InputError: another form, a number that is not above 0 or beyond float64, an unknown unit.
     """
-    match = _QUANTITY.fullmatch(text.strip()) if len(text) <= _LONGEST else None
+    match = _QUANTITY.fullmatch(text.strip()) if len(text) <= _MAX_LENGTH else None
     number = float(match[1]) if match else math.nan
     if match is None or not (math.isfinite(number) and number > 0):
         refuse(
-            f"{name} must be a number above 0, with or without a unit",
-            f"{name}={text[:_LONGEST]!r}",
-            f"Write 24h or 365.25d, say; the units are {', '.join(UNITS)}.",
+            f"{name} must be a number above 0, with or without a unit of {', '.join(UNITS)}",
+            f"{name}={text[:_MAX_LENGTH]!r}",
         )
     return Fraction(match[1]), find_unit(match[2]) if match[2] else None
 
@@ -100,7 +98,7 @@ def in_unit(name: str, quantity: str | float, unit: str | None) -> float:
         8766.0
     """
     if not isinstance(quantity, str):
-        return positive_number(name, quantity, "Pass a number, or text with a unit: '24h'.")
+        return positive(name, quantity)
     exact, own = parse_quantity(name, quantity)
     if own is not None:
         if unit is None:
@@ -114,5 +112,4 @@ def in_unit(name: str, quantity: str | float, unit: str | None) -> float:
         number = float(exact)
     except OverflowError:
         number = math.inf
-    shown = f"{quantity} in {unit}" if own else quantity
-    return positive_number(name, number, f"That is {shown}; choose another unit.")
+    return positive(name, number, f"That is {quantity} in {unit}; choose another unit.")
