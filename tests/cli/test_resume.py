@@ -78,7 +78,7 @@ def steps_taken():
 
 def counted(state, *arguments):
     found = real_step(state, *arguments)
-    shared[:8] = struct.pack("q", state.step + 1)
+    shared[:8] = struct.pack("q", state.step)
     return found
 
 def start(arguments, die=None):

@@ -1,5 +1,6 @@
 """What a caller has switched on changes nothing of a fit, and a fit nothing of the caller's."""
 
+import contextlib
 import platform
 import subprocess
 import sys
@@ -36,6 +37,16 @@ def field(width=128):
     return cn.Field(encoding, cn.MLP(encoding.out_dim, 1, hidden_dim=width, seed=0))
 
 
+@contextlib.contextmanager
+def default_dtype(dtype):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
 def same(one, other):
     return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
@@ -48,8 +59,9 @@ def same(one, other):
         torch.no_grad,
         torch.inference_mode,
         lambda: torch.device("meta"),
+        lambda: default_dtype(torch.float64),
     ],
-    ids=["autocast", "no_grad", "inference_mode", "meta"],
+    ids=["autocast", "no_grad", "inference_mode", "meta", "float64"],
 )
 def test_a_fit_inside_a_callers_context_is_the_same(context, precision):
     plain, learnt = fitted(field(), precision)

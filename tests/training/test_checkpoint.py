@@ -8,7 +8,7 @@ from torch import nn
 
 import coordnet as cn
 from coordnet.training import Checkpoint, Objective, minimize
-from coordnet.training.checkpoint_file import read_checkpoint
+from coordnet.training.checkpoint_file import read_checkpoint, write_checkpoint
 
 X = torch.linspace(0, 2 * math.pi, 257)[:-1, None]
 Y = torch.sign(torch.sin(X))
@@ -61,6 +61,32 @@ def test_a_fit_goes_on_bit_for_bit(tmp_path, optimizer, precision, grid):
     found = cn.fit(second, X, Y, config, checkpoint=Checkpoint(path, 500, resume=True))
     assert found.losses == expected.losses
     assert found.steps == expected.steps == 60
+    assert same(second, whole)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: cn.HashGrid(1, num_levels=3, log2_hashmap_size=8, max_resolution=64, seed=0),
+        lambda: cn.FourierFeatures.gaussian(1, k=8),
+        lambda: cn.FourierFeatures(k=4, include_input=True),
+    ],
+)
+def test_a_checkpoint_of_version_0_1_0(tmp_path, make):
+    """In which what normalizes the coordinates stands in the place of the encoding."""
+    config, path = settings(60, ema=0.9), tmp_path / "fit.checkpoint"
+    whole = small_field(encoding=make())
+    expected = cn.fit(whole, X, Y, config)
+    bounds = (torch.tensor(bound, dtype=torch.float64) for bound in whole.domain)
+    former = small_field(encoding=make().on_domain(*bounds))
+    cn.fit(former, X, Y, config, stop=stop_after(21), checkpoint=Checkpoint(path))
+    with read_checkpoint(path) as file:
+        tensors = {n: t for n, t in file.items() if not n.endswith("domain_bounds")}
+        about = {**file.about, "config": {**file.about["config"], "keep_memory": True}}
+    write_checkpoint(path, tensors, {**about, "version": "0.1.0"})
+    second = small_field(seed=1, encoding=make())
+    resumed = cn.fit(second, X, Y, config, checkpoint=Checkpoint(path, resume=True))
+    assert resumed.losses == expected.losses
     assert same(second, whole)
 
 

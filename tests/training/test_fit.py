@@ -14,7 +14,7 @@ from torch import nn
 import coordnet as cn
 from coordnet import MLP, Concat, Field, FitConfig, FourierFeatures, Identity, InputError, fit
 from coordnet.metrics import psnr, rmse
-from coordnet.training import NonFiniteLossError
+from coordnet.training import NonFiniteLossError, TensorSamples
 
 X = torch.linspace(0, 1, 129)[:-1, None]
 Y = torch.sign(torch.sin(2 * math.pi * X))
@@ -209,6 +209,61 @@ class TestModules:
         assert torch.equal(y, Y)
 
 
+class TestSettings:
+    def test_keywords_are_the_settings(self):
+        by_config = fit(field(), X, Y, quick(5, batch_size=32))
+        by_name = fit(field(), X, Y, steps=5, batch_size=32, precision="float32")
+        assert by_name.losses == by_config.losses
+        assert by_name.config == by_config.config
+        with pytest.raises(InputError, match="both"):
+            fit(field(), X, Y, quick(), seed=1)
+        with pytest.raises(InputError, match="Do you mean steps"):
+            fit(field(), X, Y, stepz=3)
+
+    def test_samples_hold_the_values(self):
+        samples = TensorSamples(X, Y)
+        assert fit(field(), samples, steps=3).losses == fit(field(), X, Y, steps=3).losses
+        for extra in ({"y": Y}, {"weights": torch.ones(len(X))}):
+            with pytest.raises(InputError, match="samples and"):
+                fit(field(), samples, steps=3, **extra)
+
+
+class TestWhatStays:
+    @pytest.mark.parametrize(
+        "encoding", [FourierFeatures.gaussian(1, k=4), Identity(1), FourierFeatures(1, k=2)]
+    )
+    def test_the_encoding_is_the_one_that_was_passed_in(self, encoding):
+        spec, names = encoding.spec(), set(encoding.state_dict())
+        module = field(encoding=encoding)
+        fit(module, 5 + 3 * X, Y, quick())
+        assert module.encoding is encoding
+        assert encoding.spec() == spec
+        assert set(encoding.state_dict()) == names
+        assert module.domain == ([5.0], [5 + 3 * float(X.max())])
+
+    def test_domain_and_scale_are_those_of_the_first_fit(self):
+        module = field(encoding=FourierFeatures.gaussian(1, k=4, sigma=1.0))
+        fit(module, X, Y, quick())
+        domain, mean = module.domain, module.value_mean.clone()
+        fit(module, X / 2, 7 * Y, quick())
+        with pytest.warns(RuntimeWarning, match=r"to \[9.9.* leave the field's domain"):
+            fit(module, 10 * X, Y, quick())
+        assert module.domain == domain
+        assert torch.equal(module.value_mean, mean)
+
+    @pytest.mark.parametrize(("device", "moves"), [("auto", ["cpu", "cpu"]), ("cpu", ["cpu"])])
+    def test_the_module_comes_back_unless_a_device_was_named(self, device, moves, monkeypatch):
+        monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+        monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)
+        module, told = plain(), []
+        monkeypatch.setattr(module, "to", lambda device: told.append(str(device)))
+        fit(module, X, Y, quick(2, device=device))
+        with pytest.raises(NonFiniteLossError):
+            fit(module, X, Y, quick(9, device=device, learning_rate=1e30, warmup_steps=0))
+        assert told == 2 * moves
+        assert {p.dtype for p in module.parameters()} == {torch.float32}
+
+
 class TestReproducibility:
     def test_the_same_seed_gives_the_same_losses(self):
         config = quick(30, batch_size=32)
@@ -234,19 +289,6 @@ class TestReproducibility:
         assert torch.get_default_device() == device
         assert torch.get_num_threads() == threads
         assert torch.is_grad_enabled()
-
-    def test_the_default_dtype_and_device_change_nothing(self):
-        expected = fit(field(), X, Y, quick(batch_size=32)).losses
-        module, wide = field(), field()
-        try:
-            torch.set_default_dtype(torch.float64)
-            assert fit(module, X, Y, quick(batch_size=32)).losses == expected
-            torch.set_default_dtype(torch.float32)
-            torch.set_default_device("meta")
-            assert fit(wide, X, Y, quick(batch_size=32)).losses == expected
-        finally:
-            torch.set_default_dtype(torch.float32)
-            torch.set_default_device(None)
 
     def test_a_second_fit_goes_on_from_the_first(self):
         module = field()
@@ -601,6 +643,13 @@ def test_output_where_stderr_is_no_terminal(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_callback_in_place_of_the_bar(capfd):
+    told = []
+    result = fit(field(), X, Y, quick(25, log_every=10), progress=lambda *point: told.append(point))
+    assert told == [(point, "") for point in result.history]
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_bar_over_seconds(capfd):
     fit(field(), X, Y, seconds=0.15, precision="float32", progress=True)
     out, err = capfd.readouterr()
@@ -612,8 +661,11 @@ def test_a_bar_over_seconds(capfd):
 def test_on_a_cuda_device():
     if not torch.cuda.is_available():
         pytest.skip("needs a CUDA device")
-    module = field(hidden_dim=128)
-    result = fit(module, X, Y, FitConfig(steps=300))
-    assert result.device.startswith("cuda")
-    assert result.psnr > 25
-    assert module(X.cuda()).is_cuda
+    for encoding in (FourierFeatures(1, k=6, period=1.0), FourierFeatures.gaussian(1, k=32)):
+        module = field(hidden_dim=128, encoding=encoding)
+        result = fit(module, X, Y, steps=300)
+        assert result.device.startswith("cuda")
+        assert result.psnr > 25
+        assert not module(X).is_cuda
+        fit(module, X, Y, steps=3, device="cuda")
+        assert module(X.cuda()).is_cuda

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import coordnet as cn
-from coordnet.training import Objective, TensorSamples, minimize
+from coordnet.training import Objective, minimize
 
 X = torch.linspace(0, 2 * math.pi, 65)[:-1, None]
 
@@ -68,12 +68,6 @@ def test_a_weight_for_each_value():
 def test_weights_that_cannot_be(weights, says):
     with pytest.raises(cn.InputError, match=says):
         cn.fit(linear_field(), X, torch.cos(X), cn.FitConfig(steps=1), weights=weights)
-
-
-def test_samples_hold_their_weights():
-    samples = TensorSamples(X, torch.cos(X))
-    with pytest.raises(cn.InputError, match="samples and weights"):
-        cn.fit(linear_field(), samples, config=cn.FitConfig(steps=1), weights=torch.ones(64))
 
 
 class Distance(Objective):

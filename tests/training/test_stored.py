@@ -57,7 +57,9 @@ def test_batches_are_coordinates_and_values(make, dtype):
         torch.testing.assert_close(y, expected_y[index], rtol=0, atol=6e-8)
     assert (len(samples), samples.out_dim) == (240, 3)
     assert samples.stored.dtype == getattr(torch, dtype.replace("uint16", "int16"))
-    assert samples.value_range() == pytest.approx(float(expected_y.max() - expected_y.min()), rel=1e-6)
+    assert samples.value_range() == pytest.approx(
+        float(expected_y.max() - expected_y.min()), rel=1e-6
+    )
 
 
 @pytest.mark.parametrize(("make", "dtype"), KINDS)

@@ -48,7 +48,7 @@ def unbounded():
 def objective_of(scene, model, background=None, loss="mse"):
     cameras, pixels = scene
     model.samples_per_step = 20_000
-    config = FitConfig(steps=1, evaluate=False, progress=False)
+    config = FitConfig(steps=1, evaluate=False)
 
     def wide(which):
         return tuple(each.double() for each in pixels(which))
@@ -119,7 +119,7 @@ def test_a_fit_finds_its_room_and_fits(scene):
     losses, parts, expected = {}, [], []
     for fixed in (False, True):
         config = FitConfig(steps=60, learning_rate=1e-2, eps=1e-15, batch_size=4096,
-                           evaluate=False, optimizer="adam", progress=False)  # fmt: skip
+                           evaluate=False, optimizer="adam")  # fmt: skip
         objective = RadianceObjective(small_model(), RayTable(cameras), pixels, config, CPU)
         objective.fixed_room = fixed
         if fixed:
