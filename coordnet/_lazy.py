@@ -83,6 +83,16 @@ class Table(Mapping[str, T], Generic[T]):
             thing = getattr(thing, part)
         return thing
 
+    def name_of(self, thing: type) -> str | None:
+        """Return the name of a class among the table's own entries, without importing any."""
+        for name, entry in self._entries.items():
+            if (
+                entry
+                == f"{thing.__module__.removeprefix(self._package + '.')}:{thing.__qualname__}"
+            ):
+                return name
+        return None
+
     def __iter__(self) -> Iterator[str]:
         yield from self._entries
         yield from self._plugins

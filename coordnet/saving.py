@@ -159,10 +159,11 @@ def load_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _kind_of(model: nn.Module) -> str:
     """Return the name in MODELS of a model's class."""
-    kinds = {model_class: kind for kind, model_class in MODELS.items()}
     for base in type(model).__mro__:
-        if base in kinds:
-            return kinds[base]
+        # a class of one's own has the name of none, and imports none
+        kind = MODELS.name_of(base)
+        if kind is not None:
+            return kind
     remedy = "Use torch.save for other modules."
     return refuse("save takes a Field or a RadianceModel", type(model).__name__, remedy)
 

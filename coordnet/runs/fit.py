@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -105,7 +107,18 @@ def fit_file(
             Start(path, plan.task, plan.model, plan.config, device, precision, plan.note)
         )
         record = Record.of(path, plan.kind, plan.task, plan.options, plan.config)
-        result = _fitted(plan, record, folder, listener, stop, resume)
+        checkpoint = Checkpoint(
+            folder.checkpoint,
+            plan.options.checkpoint_every,
+            resume=resume,
+            overwrite=plan.options.overwrite,
+            about=record.in_checkpoint(plan.model),
+        )
+        notify = functools.partial(_pass_on, plan.task, listener)
+        with _saved(plan, record, folder, listener):
+            result = plan.task.fit(
+                plan.model, plan.config, stop, checkpoint=checkpoint, notify=notify
+            )
         before = len(plan.task.warnings)
         result, metrics = _write_outputs(path, plan, record, folder, result)
         for warning in plan.task.warnings[before:]:
@@ -142,48 +155,33 @@ def _resumed_plan(
     return _Plan(kind, options, task, model, record.config_for(options), "")
 
 
-def _fitted(
-    plan: _Plan,
-    record: Record,
-    folder: RunFolder,
-    listener: Listener,
-    stop: Callable[[], bool] | None,
-    resume: bool,
-) -> FitResult:
-    """Fit and save the model; say how to go on where that ends early."""
-    checkpoint = Checkpoint(
-        folder.checkpoint,
-        plan.options.checkpoint_every,
-        resume=resume,
-        overwrite=plan.options.overwrite,
-        about=record.in_checkpoint(plan.model),
-    )
-
-    def notify(notice: Notice) -> None:
-        if notice.warning:
-            plan.task.warnings.append(notice.text)
-            listener.warning(notice.text)
-        else:
-            listener.notice(notice.text)
-
+@contextlib.contextmanager
+def _saved(plan: _Plan, record: Record, folder: RunFolder, listener: Listener) -> Iterator[None]:
+    """Save the model that is fitted inside; say how to go on where that ends early."""
     try:
         try:
-            result = plan.task.fit(
-                plan.model, plan.config, stop, checkpoint=checkpoint, notify=notify
-            )
+            yield
         except NonFiniteLossError as error:
             _save_last_good(folder, plan.model, record, error, listener)
             raise
         if not folder.path.is_dir():
             gone = f"{readable(folder.path)} was removed during the fit"
-            notify(Notice(f"{gone}; it is made again", warning=True))
+            _pass_on(plan.task, listener, Notice(f"{gone}; it is made again", warning=True))
         folder.save(plan.model, record.settings)
         listener.saved()
     except (KeyboardInterrupt, MemoryError, OSError, RuntimeError):
         if folder.can_resume:
             listener.can_resume(folder.path)
         raise
-    return result
+
+
+def _pass_on(task: Task[Any, Any], listener: Listener, notice: Notice) -> None:
+    """Tell the listener what a fit says on the way; warnings belong into the report, too."""
+    if notice.warning:
+        task.warnings.append(notice.text)
+        listener.warning(notice.text)
+    else:
+        listener.notice(notice.text)
 
 
 def _save_last_good(
