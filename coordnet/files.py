@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic file writes, and what names of files are refused for."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
-from .errors import InputError
+from .errors import InputError, refuse
 
 try:
     import fcntl
@@ -22,8 +22,12 @@ except ImportError:  # Windows
 
 __all__ = [
     "atomic",
+    "atomic_path",
+    "check_writable",
+    "ending_of",
     "json_values",
     "leftovers",
+    "refuse_file",
     "remove_stale",
     "write_atomic",
     "write_json",
@@ -31,33 +35,82 @@ __all__ = [
 ]
 
 _LEFTOVER = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")
-_STEM = 200  # so much of a file's name goes into that of the file beside it
+_STEM = 200  # characters of a file's name that go into that of its temporary file
+
+
+def refuse_file(path: str | os.PathLike[str], rule: str, got: object, remedy: str = "") -> NoReturn:
+    """Raise an `InputError` about a file, on one line: names and messages may run over several."""
+    rule, got, remedy = (
+        " ".join(str(part).split()) for part in (rule, f"{os.fspath(path)}: {got}", remedy)
+    )
+    refuse(rule, got, remedy)
+
+
+def ending_of(path: str | os.PathLike[str], noun: str, endings: Collection[str]) -> str:
+    """Return the ending of a file's name in lower case, one of ``endings``.
+
+    Raises:
+        InputError: another ending; ``noun`` says what the file is to hold: "a picture".
+    """
+    ending = Path(path).suffix
+    if ending.lower() not in endings:
+        rule = f"the name of {noun} must end in one of {', '.join(endings)}"
+        refuse_file(path, rule, f"the ending {ending!r}")
+    return ending.lower()
+
+
+def check_writable(path: str | os.PathLike[str], noun: str) -> None:
+    """Refuse the name of a folder or a device, and one in a folder that takes no files.
+
+    An existing file is not refused: whether to replace it is the caller's decision.
+    """
+    path, fault = Path(path), None
+    try:
+        if path.exists() and not path.is_file():
+            fault = "a folder or device of that name"
+        elif not path.parent.is_dir():
+            fault = f"no folder {path.parent}"
+        elif not os.access(path.parent, os.W_OK | os.X_OK):
+            fault = f"{path.parent} is read-only"
+    except (OSError, ValueError) as error:
+        fault = getattr(error, "strerror", None) or str(error)
+    if fault is not None:
+        rule = f"{noun} must be written to a file in an existing, writable folder"
+        refuse_file(path, rule, fault)
 
 
 @contextlib.contextmanager
 def atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file beside ``path`` to write to; at the end flush it to disk and rename it.
+    """Open a file to write to, which takes the name ``path`` at the end; see `atomic_path`."""
+    with atomic_path(path) as beside, open(beside, "wb") as file:
+        yield file
 
-    A reader, or a crash at any moment, finds the old file or the new one, never a part; once
-    the block has ended, a loss of power finds the new one. A device or a pipe (/dev/null,
-    /dev/stdout) cannot be replaced by a file: it is written to directly. A process that is
-    killed while it writes leaves the file beside, hidden; the next call for ``path`` removes it.
+
+@contextlib.contextmanager
+def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give the path of a temporary file; at the end flush it to disk and rename it to ``path``.
+
+    A reader, or a crash at any moment, meets the old file or the new one, never a part; once the
+    block has ended, a loss of power does, too. A device or a pipe (/dev/null, /dev/stdout) cannot
+    be replaced by a file: its own path is given. A process that is killed while it writes leaves
+    the temporary file, hidden; the next call for ``path`` removes it.
+
+    Yields:
+        The path of an empty file in the same folder, for whatever writes to paths.
 
     Raises:
         OSError: the folder cannot be written to, or the disk is full; nothing is left behind.
     """
     path = Path(path)
     if path.exists() and not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
-        with open(path, "wb") as file:
-            yield file
+        yield path
         return
     target = Path(os.path.realpath(path))  # through a link to the file it names
     remove_stale(target)
     beside = target.with_name(f".{target.name[:_STEM]}.{secrets.token_hex(4)}.tmp")
     try:
         with _created(beside) as file:
-            yield file
-            file.flush()
+            yield beside
             os.fsync(file.fileno())
             if fcntl is not None:  # while the lock lasts: unlocked it would count as stale
                 os.replace(beside, target)
@@ -66,7 +119,7 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         _flush_folder(target.parent)
     except BaseException as error:
         if isinstance(error, OSError) and error.filename == str(beside):
-            error.filename = str(path)  # what was asked for, not the file beside it
+            error.filename = str(path)  # what was asked for
             del error.filename2
         with contextlib.suppress(OSError):
             beside.unlink()
@@ -142,9 +195,9 @@ def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
 def json_values(value: Any) -> Any:
     """Return ``value`` with every number that JSON lacks (infinity, NaN) as None."""
     if isinstance(value, dict):
-        return {str(key): json_values(each) for key, each in value.items()}
+        return {str(key): json_values(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [json_values(each) for each in value]
+        return [json_values(entry) for entry in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
@@ -158,7 +211,7 @@ def write_json(path: str | os.PathLike[str], value: Any) -> None:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Write inside: what goes wrong then is a failed run, no longer a fault of the input.
+    """Turn errors of writing ``path`` into a failed run, no longer a fault of the input.
 
     Raises:
         RuntimeError: where an `OSError` or an `InputError` is raised inside.

@@ -33,12 +33,9 @@ def _damaged(path: Path, what: str) -> NoReturn:
 
 
 _MODEL_FILE = TensorFileKind(
-    noun="model",
-    described="a field",
+    noun="a model",
     key="coordnet",
     number=1,
-    instead="Pass a run folder or its model.",
-    version="Load it with the version of coordnet that wrote it.",
     damaged=_damaged,
 )
 
@@ -123,6 +120,11 @@ def build(path: Path, about: dict[str, Any], tensors: dict[str, torch.Tensor]) -
     Raises:
         InputError: they do not fit together.
     """
+    former = _former_names(about)
+    renamed = {_current_name(name, former): tensor for name, tensor in tensors.items()}
+    if len(renamed) != len(tensors):
+        _damaged(path, "a tensor under two names")
+    tensors = renamed
     field = _empty_model(path, about, tensors)
     if hasattr(field, "add_former"):
         field.add_former(tensors)
@@ -191,12 +193,33 @@ def _empty_model(path: Path, about: dict[str, Any], tensors: dict[str, torch.Ten
     try:
         most = max(_SMALL, sum(tensor.numel() for tensor in tensors.values()))
         _check_sizes(path, spec, most, len(tensors))
+        spec = _with_current_keys(spec, _former_names(about))
         with torch.device("meta"):
             return MODELS[kind].from_spec(spec)
     except InputError:
         raise
     except (ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError):
         _damaged(path, "a description that cannot be followed")
+
+
+def _former_names(about: dict[str, Any]) -> dict[str, str]:
+    """Return {former name: current name} of a model's class, its attribute ``former_names``.
+
+    Keys of its spec and parts of its tensors' names had these names in earlier versions.
+    """
+    kind = about.get("kind", "field")
+    known = isinstance(kind, str) and kind in MODELS
+    return getattr(MODELS[kind], "former_names", {}) if known else {}
+
+
+def _current_name(name: str, former: dict[str, str]) -> str:
+    return ".".join(former.get(part, part) for part in name.split("."))
+
+
+def _with_current_keys(spec: Any, former: dict[str, str]) -> Any:
+    if isinstance(spec, dict):
+        return {former.get(k, k): _with_current_keys(v, former) for k, v in spec.items()}
+    return spec
 
 
 def _check_sizes(path: Path, spec: Any, most: int, most_layers: int) -> None:

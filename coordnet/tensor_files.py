@@ -13,8 +13,9 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor
 
+from .checks import readable_file
 from .errors import InputError, refuse
-from .files import atomic
+from .files import atomic, refuse_file
 
 __all__ = ["TensorFile", "TensorFileKind", "write_tensors"]
 
@@ -94,25 +95,19 @@ class TensorFile:
 
 @dataclass(frozen=True)
 class TensorFileKind:
-    """What such files hold, and what is said where one cannot be read.
+    """A kind of such files: models, checkpoints.
 
     Attributes:
-        noun: what a file is.
-        described: what its description is of.
-        key: name of the description among the metadata.
-        number: number of the format.
-        instead: the remedy where there is no file.
-        version: the remedy where the format has another number.
+        noun: what a file is: "a model".
+        key: name of its description among the metadata.
+        number: number of the format, in the description.
         damaged: raises the error of a file that does not hold what it should; takes the file
             and what is wrong.
     """
 
     noun: str
-    described: str
     key: str
     number: int
-    instead: str
-    version: str
     damaged: Callable[[Path, str], NoReturn]
 
     @contextlib.contextmanager
@@ -124,31 +119,23 @@ class TensorFileKind:
         """
         from safetensors import SafetensorError, safe_open
 
-        if not path.is_file():
-            kind = "a folder" if path.is_dir() else "no file"
-            refuse(f"a {self.noun} must be a file: {str(path)!r}", kind, self.instead)
+        readable_file(path, self.noun)
         try:
             with safe_open(path, framework="pt", device="cpu") as file:
                 yield TensorFile(file, self._description(path, file.metadata() or {}))
         except InputError:
             raise
         except (SafetensorError, OSError, ValueError) as error:
-            refuse(
-                f"a {self.noun} must be a safetensors file: {str(path)!r}",
-                " ".join(str(error).split())[:120],
-                "Only files that coordnet wrote are read; nothing in this one was run.",
-            )
+            remedy = "Only such files are read; nothing in this one was run."
+            refuse_file(path, f"{self.noun} must be a safetensors file", str(error)[:120], remedy)
 
     def _description(self, path: Path, metadata: dict[str, str]) -> dict[str, Any]:
         try:
             about = json.loads(metadata[self.key])
             number = about["format"]
         except (LookupError, RecursionError, TypeError, ValueError):
-            self.damaged(path, f"no description of {self.described}")
+            self.damaged(path, "no description")
         if number != self.number:
-            refuse(
-                f"a {self.noun}'s format must be {self.number}: {str(path)!r}",
-                f"format {number!r}",
-                self.version,
-            )
+            rule = f"the format of {self.noun} must be {self.number}"
+            refuse_file(path, rule, f"{number!r}", "Another version of coordnet wrote it.")
         return about

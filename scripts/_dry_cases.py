@@ -19,7 +19,7 @@ from coordnet.encodings import COMBINATORS, ENCODINGS, SinusoidalPositionalEncod
 from coordnet.kinds import KINDS, Listener
 from coordnet.networks import NETWORKS
 from coordnet.rendering import render_signal
-from coordnet.scenes import RayTable, packed, render_view, sampling, visual_hull, volume
+from coordnet.scenes import RayTable, ray_sampling, render_view, visual_hull, volume
 from coordnet.training import minimize
 
 __all__ = ["STRICT", "Step", "all_cases"]
@@ -261,13 +261,13 @@ def _run_even_rays(watch: Watch) -> None:
             return densities * scale, colors
 
         with watch.during("rays"):
-            edges = sampling.ray_edges(torch.full((POINTS,), 0.1, device="cuda"), 4.0, 32)
+            edges = ray_sampling.ray_edges(torch.full((POINTS,), 0.1, device="cuda"), 4.0, 32)
             coarse = volume.render_rays(
                 field, origins, directions, edges,
-                distances=sampling.stratified(edges, drawn),
+                distances=ray_sampling.stratified(edges, drawn),
             )  # fmt: skip
-            more = sampling.sample_pdf(edges, coarse.weights, 32, drawn)
-            edges = sampling.merge(edges, more)
+            more = ray_sampling.sample_pdf(edges, coarse.weights, 32, drawn)
+            edges = ray_sampling.merge(edges, more)
             seen = volume.render_rays(field, origins, directions, edges, background=[0.0, 0.5, 1.0])
             volume.median_depth(seen.weights, edges)
             loss = seen.color.mean() + volume.distortion_loss(seen.weights, edges).mean()
@@ -290,10 +290,10 @@ def _run_packed_rays(watch: Watch) -> None:
             positions = samples.positions(origins, directions)
             densities, colors = _glow(positions, directions[samples.ray_indices])
             samples.counts()
-            samples.keep(packed.visible(densities, samples), 4 * POINTS)
-            seen = packed.composite(densities * scale, colors * scale, samples, background=1.0)
-            packed.median_depth(seen.weights, samples)
-            depth = packed.expected_depth(seen.weights, samples)
-            loss = packed.distortion_loss(seen.weights, samples).mean() + depth.mean()
+            samples.keep(volume.visible(densities, samples), 4 * POINTS)
+            seen = volume.composite(densities * scale, colors * scale, samples, background=1.0)
+            volume.median_depth(seen.weights, samples)
+            depth = volume.expected_depth(seen.weights, samples)
+            loss = volume.distortion_loss(seen.weights, samples).mean() + depth.mean()
             backward(loss + seen.color.mean() + seen.opacity.mean())
         _require(scale.grad is not None, "a gradient")

@@ -71,15 +71,15 @@ def fit_scene(
     total = time.perf_counter() - start
     begin, scene, rows = time.perf_counter(), task.test or task.train, []
     number = len(scene) if views is None else min(views, len(scene))
-    shown = sorted({round(i * (len(scene) - 1) / max(1, number - 1)) for i in range(number)})
-    for i in shown:
+    chosen = sorted({round(i * (len(scene) - 1) / max(1, number - 1)) for i in range(number)})
+    for i in chosen:
         view = render_view(model, scene.cameras, i)
-        truth = scene.images.composited(i, 1.0).numpy()
+        target = scene.images.composited(i, 1.0).numpy()
         alpha = scene.images.image(i)[..., 3].numpy()
-        made = np.clip(view.over(WHITE), 0, 1)
+        pred = np.clip(view.composite(WHITE), 0, 1)
         row = {
-            "psnr": cn.psnr(made, truth, peak=1.0),
-            "ssim": cn.ssim(made, truth, peak=1.0),
+            "psnr": cn.psnr(pred, target, peak=1.0),
+            "ssim": cn.ssim(pred, target, peak=1.0),
             "opacity": float(view.opacity[alpha > 0.5].mean()) if (alpha > 0.5).any() else 1.0,
         }
         depth = _depth_of(path, scene, i, view.depth.shape)
@@ -90,18 +90,18 @@ def fit_scene(
         rows.append(row)
     rendering = time.perf_counter() - begin
     means = {name: float(np.nanmean([row[name] for row in rows])) for name in rows[0]}
-    pixels = int(scene.cameras.sizes[shown].prod(-1).sum())
+    pixels = int(scene.cameras.sizes[chosen].prod(-1).sum())
     return {
         "preset": preset, "budget": seconds, "seed": seed, "seconds": total, "prepared": prepared,
         "steps": result.steps, "parameters": result.parameters,
         "rays_per_second": objective.rays_taken / max(1e-9, total - prepared),
         "samples_per_ray": objective.samples_per_ray,
         "rendered_rays_per_second": pixels / rendering,
-        "test_views": len(shown), **means, "collapsed": means["opacity"] < 0.5,
+        "test_views": len(chosen), **means, "collapsed": means["opacity"] < 0.5,
     }  # fmt: skip
 
 
-def _depth_of(path: Path, scene: Any, i: int, shape: tuple[int, ...]) -> np.ndarray | None:
+def _depth_of(path: Path, scene: cn.Scene, i: int, shape: tuple[int, ...]) -> np.ndarray | None:
     """Return the depth map of a test view, where there is one of its size."""
     file = path / "depth" / (Path(scene.names[i]).stem + ".png")
     if not file.is_file():
@@ -117,9 +117,9 @@ def show(rows: Sequence[dict[str, Any]]) -> None:
             "samples/ray", "carving s", *(["depth error"] if depth else [])]  # fmt: skip
     lines = []
     for row in rows:
-        shown = f"{row['budget'] or row['seconds']:g}"
+        budget = f"{row['budget'] or row['seconds']:g}"
         lines.append([
-            row["preset"], shown, f"{row['seed']}", f"{row['steps']:,}",
+            row["preset"], budget, f"{row['seed']}", f"{row['steps']:,}",
             f"{row['psnr']:.2f}", f"{row['ssim']:.4f}", f"{row['opacity']:.3f}",
             f"{row['rays_per_second']:,.0f}",
             "" if row["samples_per_ray"] is None else f"{row['samples_per_ray']:.1f}",
@@ -134,11 +134,11 @@ def bench(options: argparse.Namespace) -> None:
     seconds: Sequence[float | None] = [None]
     if not options.quick or options.seconds:
         seconds = sorted(set(options.seconds or [60.0]))
-    for each in seconds:
-        if each is not None and not 0 < each < float("inf"):
-            raise cn.InputError("seconds must be above 0", f"{each:g}", "Pass 60 180, say.")
+    for budget in seconds:
+        if budget is not None and not 0 < budget < float("inf"):
+            raise cn.InputError("seconds must be above 0", f"{budget:g}")
     if options.views is not None and options.views < 1:
-        raise cn.InputError("--views must be at least 1", f"{options.views}", "Pass 3, say.")
+        raise cn.InputError("--views must be at least 1", f"{options.views}")
     (path,) = claim(options.out, [f"{NAME}.json"], options.overwrite)
     about = machine(device)
     print(machine_line(about))

@@ -81,9 +81,9 @@ def see_cloud(pose: np.ndarray, size: int, steps: int = 512) -> View:
         size: pixels a side.
         steps: along each ray through the box.
     """
-    found = gather(*rays(pose, size), RADIUS - REACH, RADIUS + REACH, steps)
-    pixels = straight(found.color, found.opacity)
-    depth = np.where(found.opacity >= 0.5, found.depth, 0.0)
+    light = gather(*rays(pose, size), RADIUS - REACH, RADIUS + REACH, steps)
+    pixels = straight(light.color, light.opacity)
+    depth = np.where(light.opacity >= 0.5, light.depth, 0.0)
     return View(pixels.reshape(size, size, 4), depth.reshape(size, size))
 
 
@@ -92,12 +92,12 @@ def make(options: argparse.Namespace) -> None:
     for key in ("train", "test", "size", "samples"):
         if getattr(options, key) < 1:
             got = str(getattr(options, key))
-            raise cn.InputError(f"--{key} must be at least 1", got, "Pass more.")
+            raise cn.InputError(f"--{key} must be at least 1", got)
     if options.analytic and options.ground:
         got = "--analytic --ground"
-        raise cn.InputError("the cloud has no ground", got, "Leave one of them away.")
+        raise cn.InputError("the cloud has no ground", got)
     if options.seed < 0:
-        raise cn.InputError("--seed must be 0 or more", str(options.seed), "Pass another.")
+        raise cn.InputError("--seed must be 0 or more", str(options.seed))
     names = [f"transforms_{split}.json" for split in ("train", "test")]
     claim(options.out, names, options.overwrite)
     generator = np.random.default_rng(options.seed)

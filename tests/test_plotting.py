@@ -1,5 +1,6 @@
-import io
 import math
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import matplotlib
@@ -180,9 +181,6 @@ def test_depths_with_a_sky_keep_their_colors_near():
 
 
 def test_figures_without_a_display_or_pyplot(tmp_path):
-    import subprocess
-    import sys
-
     code = (
         "import sys, coordnet.plotting as p; assert 'matplotlib' not in sys.modules;"
         "p.save_curve('c.svg', []); assert 'matplotlib.pyplot' not in sys.modules"
@@ -205,9 +203,14 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
 
 
 def test_the_same_arrays_give_the_same_bytes(tmp_path):
-    names = ("a.png", "b.png")
-    for name in names:
+    for name in ("a.png", "b.png"):
         save_comparison(tmp_path / name, np.zeros((4, 4)), np.ones((4, 4)))
-    first, second = ((tmp_path / name).read_bytes() for name in names)
-    assert first == second
-    assert io.BytesIO(first).read(4) == b"\x89PNG"
+    data = (tmp_path / "a.png").read_bytes()
+    assert data == (tmp_path / "b.png").read_bytes()
+    assert data.startswith(b"\x89PNG")
+
+
+def test_characters_that_the_font_lacks_are_boxes(tmp_path, figures):
+    """Matplotlib would warn of each, and warnings are errors here."""
+    plotting.save_curve(tmp_path / "c.png", [], title="é\x1b日\n☃ $x$")
+    assert figures[0].get_suptitle() == "é□□\n☃ $x$"

@@ -1,20 +1,20 @@
-"""What the picture readers and writers share: refusals in one line, the size limit, the page."""
+"""What the readers of pictures share: the limit on pixels, the page, the orientation."""
 
 from __future__ import annotations
 
 import os
-from typing import NoReturn
 
 import numpy as np
 
-from ..errors import refuse
+from ..files import refuse_file
 
 __all__ = [
     "MAX_PIXELS",
+    "about_orientation",
     "check_size",
     "choose_page",
+    "first_not_finite",
     "oriented",
-    "refuse_file",
     "with_transparent_color",
 ]
 
@@ -22,22 +22,8 @@ MAX_PIXELS = 2**27
 """The most pixels that a picture may have unless the caller says otherwise: 16384 x 8192."""
 
 
-def refuse_file(path: str | os.PathLike[str], rule: str, got: object, remedy: str) -> NoReturn:
-    """Raise an `InputError` about ``path``, every part of it on the same one line."""
-    # Messages of image libraries run over several lines, and so may a file's name.
-    rule, said, remedy = (
-        " ".join(str(part).split()) for part in (rule, f"{os.fspath(path)}: {got}", remedy)
-    )
-    refuse(rule, said, remedy)
-
-
 def check_size(
-    path: str | os.PathLike[str],
-    width: int,
-    height: int,
-    bytes_per_pixel: int,
-    channels: int,
-    max_pixels: int | None,
+    path: str | os.PathLike[str], width: int, height: int, channels: int, max_pixels: int | None
 ) -> None:
     """Refuse a picture of more than ``max_pixels`` pixels, before any of them is decoded.
 
@@ -45,23 +31,18 @@ def check_size(
         path: the file, for the message.
         width: pixels in a row.
         height: rows.
-        bytes_per_pixel: of the decoded picture, all channels together.
-        channels: values in a pixel, each a float32 once the picture is fitted.
+        channels: values in a pixel.
         max_pixels: the limit; None lifts it.
-
-    Raises:
-        InputError: the picture is larger; the message has the count and the memory.
     """
     count = width * height
     if count < 1:
-        refuse_file(path, "a picture must have pixels", f"{width} x {height}", "Save it again.")
+        refuse_file(path, "a picture must have pixels", f"{width} x {height}")
     if max_pixels is not None and count > max_pixels:
-        decoded, values = count * bytes_per_pixel / 1e9, count * channels * 4 / 1e9
+        size = f"{width} x {height} = {count:,} pixels"
         refuse_file(
             path,
             f"a picture may have at most {max_pixels:,} pixels",
-            f"{width} x {height} = {count:,} pixels, which need {decoded:.1f} GB decoded"
-            f" and {values:.1f} GB more as float32 values",
+            f"{size}, which need {count * channels * 4 / 1e9:.1f} GB as float32 values",
             "Scale it down, or call read_image with max_pixels=None (or a higher number).",
         )
 
@@ -69,30 +50,20 @@ def check_size(
 def choose_page(
     path: str | os.PathLike[str], count: int, page: int | None, *, animation: bool
 ) -> tuple[int, tuple[str, ...]]:
-    """Pick the picture to read from a file that may hold several.
+    """Return the page to read from a file that may hold several, and notes to print about it.
 
     Args:
         path: the file, for the message.
-        count: how many pictures it holds.
-        page: the one that was asked for, counted from 0; None where nobody asked.
+        count: number of pages.
+        page: the one that was asked for, counted from 0, or None.
         animation: the first frame stands for the file, where the first page of a stack does not.
-
-    Returns:
-        The page, and the notes to print about it.
 
     Raises:
         InputError: ``page`` is not in the file, or is needed and missing.
     """
     if page is not None and (isinstance(page, bool) or not 0 <= page < count):
-        one = "page must be 0 for this file of one page"
-        refuse_file(
-            path,
-            f"page must be a whole number from 0 to {count - 1} for this file"
-            if count > 1
-            else one,
-            f"page={page!r}",
-            "Choose another with --page (page= in read_image), or leave it out.",
-        )
+        pages = f"an integer from 0 to {count - 1}" if count > 1 else "0"
+        refuse_file(path, f"page must be {pages} for this file", f"page={page!r}")
     if count == 1:
         return 0, ()
     if animation:
@@ -108,6 +79,17 @@ def choose_page(
     return page, (f"Read page {page} of {count} (0 is the first).",)
 
 
+def first_not_finite(pixels: np.ndarray) -> str | None:
+    """Return the first NaN or infinity of ``(H, W, C)`` floats in words, None without any."""
+    bad = ~np.isfinite(pixels)
+    if not bad.any():
+        return None
+    row, column, channel = np.unravel_index(int(bad.argmax()), bad.shape)
+    value, count = pixels[row, column, channel], np.count_nonzero(bad)
+    place = f"row {row}, column {column}, channel {channel}"
+    return f"{value} at {place} ({count:,} such values)"
+
+
 def oriented(pixels: np.ndarray, orientation: object) -> np.ndarray:
     """Turn ``(H, W, C)`` pixels the way that an EXIF orientation says; others stay as they are."""
     if orientation in (5, 6, 7, 8):
@@ -117,6 +99,11 @@ def oriented(pixels: np.ndarray, orientation: object) -> np.ndarray:
     if orientation in (3, 4, 7, 8):
         pixels = pixels[::-1]
     return pixels
+
+
+def about_orientation(orientation: object) -> tuple[str, ...]:
+    """Return the note on an orientation that was applied, none of an upright picture."""
+    return (f"EXIF orientation {orientation} applied.",) if orientation in range(2, 9) else ()
 
 
 def with_transparent_color(pixels: np.ndarray, color: object, bit_depth: int) -> np.ndarray:

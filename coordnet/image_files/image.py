@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .checks import refuse_file
+from ..files import refuse_file
+from .checks import first_not_finite
 
 __all__ = ["Image", "image_from_samples"]
 
@@ -61,16 +62,16 @@ class Image:
         return _MODE_NAMES[self.channels]
 
     def values(self, rows: slice | None = None) -> np.ndarray:
-        """Return pixels / peak, in [0, 1] except for float files that go beyond it.
+        """Return pixels / peak of some rows: in [0, 1] except for float files that go beyond it.
 
         Args:
-            rows: the rows wanted; all of them by default.
+            rows: all of them by default.
 
         Returns:
             A new float32 array ``(rows, W, C)``.
         """
-        chosen = self.pixels if rows is None else self.pixels[rows]
-        return np.divide(chosen, np.float32(self.peak), dtype=np.float32)
+        pixels = self.pixels if rows is None else self.pixels[rows]
+        return np.divide(pixels, np.float32(self.peak), dtype=np.float32)
 
 
 def image_from_samples(
@@ -86,66 +87,44 @@ def image_from_samples(
 
     Args:
         path: the file that they come from, for messages.
-        pixels: ``(H, W, C)``, any byte order: uint8, uint16, floats, or wider or signed whole
-            numbers that lie in 0 ... 65535.
+        pixels: ``(H, W, C)``, any byte order: uint8, uint16, floats, or wider or signed integers
+            that lie in 0 ... 65535.
         bit_depth: as the file declares it.
         white: the uint16 sample that means white; ``2**bit_depth - 1`` by default.
         white_is_zero: the samples count from white to black.
         notes: sentences to print.
 
     Raises:
-        InputError: whole numbers out of range, or floats that are not finite.
+        InputError: integers out of range, or floats that are not finite.
     """
-    kind = pixels.dtype.kind
+    kind, size, peak = pixels.dtype.kind, pixels.dtype.itemsize, 1.0
     if kind == "f":
-        pixels, notes = _checked_floats(path, pixels, notes)
-        peak = 1.0
-    elif kind == "u" and pixels.dtype.itemsize <= 2:
+        with np.errstate(over="ignore"):
+            pixels = pixels.astype(np.float32)
+        bad = first_not_finite(pixels)
+        if bad is not None:
+            refuse_file(path, "every value of a float picture must be a finite float32", bad)
+        low, high = float(pixels.min()), float(pixels.max())
+        if low < 0 or high > 1:
+            notes += (f"Values run from {low:.6g} to {high:.6g}, beyond [0, 1]; kept as they are.",)
+    elif kind == "u" and size <= 2:
         pixels = pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
-        peak = 255.0
-        if pixels.dtype.itemsize == 2:
-            peak = float(2**bit_depth - 1 if white is None else white)
+        peak = 255.0 if size == 1 else float(2**bit_depth - 1 if white is None else white)
     elif kind in "iu":
         low, high = int(pixels.min()), int(pixels.max())
         if low < 0 or high > 65535:
             refuse_file(
                 path,
-                "whole numbers of 32 bits, or with a sign, must lie in 0 ... 65535",
+                "integers of 32 bits, or with a sign, must lie in 0 ... 65535",
                 f"values from {low} to {high}",
                 "Scale them to 16 bits, or save floats in [0, 1].",
             )
         notes += (f"Samples of dtype {pixels.dtype} were read as 16-bit: 65535 is white.",)
         pixels, peak = pixels.astype(np.uint16), 65535.0
     else:
-        refuse_file(
-            path,
-            "samples must be whole numbers or floats",
-            f"dtype {pixels.dtype}",
-            "Convert the picture to a PNG.",
-        )
+        refuse_file(path, "samples must be integers or floats", f"dtype {pixels.dtype}")
     if white_is_zero:
         pixels = np.subtract(pixels.dtype.type(peak), pixels)
     if not pixels.flags.c_contiguous or not pixels.flags.writeable:
         pixels = pixels.copy(order="C")
     return Image(pixels, peak, bit_depth, notes)
-
-
-def _checked_floats(
-    path: str | os.PathLike[str], pixels: np.ndarray, notes: tuple[str, ...]
-) -> tuple[np.ndarray, tuple[str, ...]]:
-    with np.errstate(over="ignore"):
-        pixels = pixels.astype(np.float32)
-    bad = ~np.isfinite(pixels)
-    if bad.any():
-        row, column, channel = (int(i) for i in np.argwhere(bad)[0])
-        refuse_file(
-            path,
-            "every value of a float picture must be a finite float32",
-            f"{pixels[row, column, channel]} at row {row}, column {column}, channel {channel}"
-            f" ({int(bad.sum()):,} such values)",
-            "Replace them before fitting.",
-        )
-    low, high = float(pixels.min()), float(pixels.max())
-    if low < 0 or high > 1:
-        notes += (f"Values run from {low:.6g} to {high:.6g}, beyond [0, 1]; kept as they are.",)
-    return pixels, notes

@@ -13,16 +13,11 @@ __all__ = ["decode", "encode"]
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _COLOR_TYPE = {1: 0, 2: 4, 3: 2, 4: 6}
 _CHANNELS = {kind: channels for channels, kind in _COLOR_TYPE.items()}
-# Adam7: first column, first row, column step, row step of each pass.
-_PASSES = [
-    (0, 0, 8, 8),
-    (4, 0, 8, 8),
-    (0, 4, 4, 8),
-    (2, 0, 4, 4),
-    (0, 2, 2, 4),
-    (1, 0, 2, 2),
-    (0, 1, 1, 2),
-]
+# Adam7: first column, first row, column step, row step of each pass
+_PASSES = (
+    *((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4)),
+    *((0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)),
+)
 
 
 def encode(pixels: np.ndarray) -> bytes:
@@ -33,10 +28,10 @@ def encode(pixels: np.ndarray) -> bytes:
     filtered[0, 1:] = rows[0]
     np.subtract(rows[1:], rows[:-1], out=filtered[1:, 1:])
     header = struct.pack(">IIBBBBB", width, height, 16, _COLOR_TYPE[channels], 0, 0, 0)
-    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(filtered.tobytes(), 6)), (b"IEND", b"")]
+    chunks = [b"IHDR" + header, b"IDAT" + zlib.compress(filtered.tobytes(), 6), b"IEND"]
     return _SIGNATURE + b"".join(
-        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-        for kind, body in chunks
+        struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
+        for chunk in chunks
     )
 
 
@@ -46,12 +41,9 @@ def decode(data: bytes) -> np.ndarray:
     Raises:
         ValueError: the file is damaged, cut short, or not a 16-bit PNG.
     """
-    header, packed = b"", []
-    for kind, body in _chunks(data):
-        if kind == b"IHDR":
-            header = body
-        elif kind == b"IDAT":
-            packed.append(body)
+    chunks = list(_chunks(data))
+    (header,) = (body for kind, body in chunks if kind == b"IHDR")  # a ValueError of more
+    packed = b"".join(body for kind, body in chunks if kind == b"IDAT")
     width, height, bits, color_type, _, _, interlaced = struct.unpack(">IIBBBBB", header)
     if bits != 16 or color_type not in _CHANNELS:
         raise ValueError(f"{bits} bits in color type {color_type} where 16 were expected")
@@ -62,8 +54,8 @@ def decode(data: bytes) -> np.ndarray:
     ]
     grids = [grid for grid in grids if grid[4] and grid[5]]
     expected = sum(h * (1 + w * size) for *_, h, w in grids)
-    # The limit keeps a hostile file from unpacking to more than its header declares.
-    raw = np.frombuffer(zlib.decompressobj().decompress(b"".join(packed), expected), np.uint8)
+    # the limit keeps an untrusted file from unpacking to more than its header declares
+    raw = np.frombuffer(zlib.decompressobj().decompress(packed, expected), np.uint8)
     if len(raw) < expected:
         raise ValueError(f"the picture is cut short: {len(raw):,} of {expected:,} bytes")
     out, start = np.empty((height, width, size), np.uint8), 0
@@ -75,20 +67,15 @@ def decode(data: bytes) -> np.ndarray:
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    position = len(_SIGNATURE)
-    while position < len(data):
-        if position + 12 > len(data):
-            raise ValueError("the file is cut short")
-        (length,) = struct.unpack_from(">I", data, position)
-        kind, body = data[position + 4 : position + 8], data[position + 8 : position + 8 + length]
-        checksum = data[position + 8 + length : position + 12 + length]
-        if checksum != struct.pack(">I", zlib.crc32(kind + body)):
+    position, kind = len(_SIGNATURE), b""
+    while kind != b"IEND":
+        length = int.from_bytes(data[position : position + 4], "big")
+        chunk = data[position + 4 : position + 8 + length]
+        kind, checksum = chunk[:4], data[position + 8 + length : position + 12 + length]
+        if checksum != struct.pack(">I", zlib.crc32(chunk)):
             raise ValueError(f"the {kind!r} chunk is damaged or cut short")
-        yield kind, body
-        if kind == b"IEND":
-            return
+        yield kind, chunk[4:]
         position += 12 + length
-    raise ValueError("the file is cut short")
 
 
 def _unfiltered(rows: np.ndarray, width: int, size: int) -> np.ndarray:

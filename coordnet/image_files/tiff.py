@@ -3,43 +3,30 @@
 from __future__ import annotations
 
 import importlib
-import os
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from .checks import check_size, choose_page, refuse_file
+from ..files import refuse_file
+from .checks import about_orientation, check_size, choose_page, oriented
+from .image import Image, image_from_samples
 
-__all__ = ["TiffPage", "read_tiff"]
+__all__ = ["read_tiff"]
 
-
-class TiffPage(NamedTuple):
-    """One page of a TIFF file, decoded and not yet turned by its orientation.
-
-    Attributes:
-        pixels: ``(H, W, C)`` in the file's own dtype.
-        bit_depth: bits in a sample.
-        orientation: the file's orientation tag, 1 to 8.
-        white_is_zero: the samples count from white to black.
-        notes: what to print about the page.
-    """
-
-    pixels: np.ndarray
-    bit_depth: int
-    orientation: int
-    white_is_zero: bool
-    notes: tuple[str, ...]
+_CHANNELS = {"MINISBLACK": 1, "MINISWHITE": 1, "RGB": 3}
 
 
 def read_tiff(
-    path: str | os.PathLike[str], page: int | None, max_pixels: int | None, why: str
-) -> TiffPage:
+    path: Path, stream: BinaryIO, page: int | None, max_pixels: int | None, why: str
+) -> Image:
     """Read one page with tifffile.
 
     Args:
-        path: the file.
+        path: the file, for messages.
+        stream: the file, open.
         page: which page, counted from 0; None where the file has only one.
-        max_pixels: the size limit, None for none.
+        max_pixels: the limit on its size, None for none.
         why: what Pillow cannot do with the file, for the message where tifffile is missing.
 
     Raises:
@@ -48,44 +35,42 @@ def read_tiff(
     try:
         tifffile: Any = importlib.import_module("tifffile")
     except ImportError:
-        refuse_file(
-            path,
-            "this kind of TIFF needs the package tifffile",
-            why,
-            'Install it with pip install "coordnet[tiff]", or save the picture as a PNG.',
-        )
-    with tifffile.TiffFile(path) as file:
+        rule = "this kind of TIFF needs the package tifffile"
+        refuse_file(path, rule, why, 'Install it with pip install "coordnet[tiff]".')
+    stream.seek(0)
+    with tifffile.TiffFile(stream) as file:
         index, notes = choose_page(path, len(file.pages), page, animation=False)
-        # asking for pages[0] of a long series may give a light TiffFrame; aspage() is the whole.
-        chosen = file.pages[index].aspage()
-        axes, dtype = str(chosen.axes), chosen.dtype
-        sizes = dict(zip(axes, chosen.shape, strict=True))
+        # pages[0] of a long series may be a light TiffFrame; aspage() is the whole
+        tiff_page = file.pages[index].aspage()
+        axes, dtype = str(tiff_page.axes), tiff_page.dtype
+        sizes = dict(zip(axes, tiff_page.shape, strict=True))
         samples = sizes.get("S", 1)
-        kind = getattr(chosen.photometric, "name", chosen.photometric)
-        alpha = [getattr(extra, "name", extra) for extra in chosen.extrasamples]
-        channels = {"MINISBLACK": 1, "MINISWHITE": 1, "RGB": 3}.get(str(kind), 0)
+        photometric = str(getattr(tiff_page.photometric, "name", tiff_page.photometric))
+        alpha = [getattr(extra, "name", extra) for extra in tiff_page.extrasamples]
+        channels = _CHANNELS.get(photometric)
         if (
             dtype is None
             or sorted(axes) not in (["X", "Y"], ["S", "X", "Y"])
-            or channels == 0
+            or channels is None
             or samples != channels + len(alpha)
             or alpha not in ([], ["UNASSALPHA"])
         ):
             refuse_file(
                 path,
                 "a TIFF must hold a gray or RGB picture, with at most an unassociated alpha",
-                f"axes {axes}, shape {chosen.shape}, {kind}, extra samples {alpha}, {dtype}",
-                "Convert it to such a TIFF or to a PNG.",
+                f"axes {axes}, shape {tiff_page.shape}, {photometric}, extra samples {alpha}, "
+                f"{dtype}",
             )
-        check_size(path, sizes["X"], sizes["Y"], samples * dtype.itemsize, samples, max_pixels)
-        pixels = np.asarray(chosen.asarray())
+        check_size(path, sizes["X"], sizes["Y"], samples, max_pixels)
+        pixels = np.asarray(tiff_page.asarray())
         order = [axes.index(axis) for axis in ("YXS" if "S" in axes else "YX")]
         pixels = pixels.transpose(order).reshape(sizes["Y"], sizes["X"], samples)
-        tag = chosen.tags.get("Orientation")
-        return TiffPage(
-            pixels=pixels,
-            bit_depth=int(chosen.bitspersample),
-            orientation=1 if tag is None else int(tag.value),
-            white_is_zero=kind == "MINISWHITE",
-            notes=notes,
+        tag = tiff_page.tags.get("Orientation")
+        orientation = 1 if tag is None else int(tag.value)
+        return image_from_samples(
+            path,
+            oriented(pixels, orientation),
+            int(tiff_page.bitspersample),
+            white_is_zero=photometric == "MINISWHITE",
+            notes=notes + about_orientation(orientation),
         )

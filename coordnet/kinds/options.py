@@ -234,6 +234,9 @@ class FitOptions(Options):
         steps = self.steps
         if steps is None and self.seconds is None:
             steps = default_steps
+        network = NETWORKS.get(self.network)  # None where the network is not of this table
+        if (wish := getattr(network, "learning_rate", None)) is not None:
+            settings["learning_rate"] = wish
         for name in ("batch_size", "learning_rate", "optimizer", "ema"):
             if getattr(self, name) is not None:
                 settings[name] = getattr(self, name)

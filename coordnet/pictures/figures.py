@@ -1,4 +1,4 @@
-"""Pictures: target, fit and error side by side."""
+"""Figure of a picture and its fit: target, fit and error side by side."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..plotting.figures import (
 
 __all__ = ["save_comparison"]
 
-_MOST_PIXELS = 1024
+_MAX_SIDE = 1024
 
 
 def save_comparison(
@@ -52,14 +52,11 @@ def save_comparison(
     if first.ndim == 2:
         first, second = first[..., None], second[..., None]
     if first.shape != second.shape or first.ndim != 3 or not 1 <= first.shape[2] <= 4:
-        refuse(
-            "target and fit must be pictures of one shape (H, W, C) with 1 to 4 channels",
-            f"shapes {np.shape(target)} and {np.shape(fit)}",
-            "Reshape them.",
-        )
+        rule = "target and fit must be pictures of one shape (H, W, C) with 1 to 4 channels"
+        refuse(rule, f"shapes {np.shape(target)} and {np.shape(fit)}")
     if first.size == 0:
-        refuse("a picture must have pixels", f"shape {first.shape}", "Pass at least one.")
-    panels, error, mean_square, worst = _thinned(first, second, peak)
+        refuse("a picture must have pixels", f"shape {first.shape}")
+    pictures, error, mean_square, worst = _thinned(first, second, peak)
     height, width, channels = first.shape
     # panels side by side, or above each other for panoramas; slivers are stretched
     aspect = min(max(width / height, 0.25), 8.0)
@@ -78,18 +75,18 @@ def save_comparison(
         "fit: exact" if score == math.inf else f"fit: PSNR {score:.2f} dB",
         f"absolute error: mean {short(mean(error))}, largest {short(worst)}",
     )
-    for each, picture in zip(axes, panels, strict=False):
-        each.imshow(picture, aspect=stretch)
+    for panel, picture in zip(axes, pictures, strict=False):
+        panel.imshow(picture, aspect=stretch)
     limit = float(np.quantile(error, 0.998)) or float(error.max()) or peak / 255
-    shown = axes[2].imshow(error, cmap="magma", vmin=0.0, vmax=limit, aspect=stretch)
-    for each, caption in zip(axes, captions, strict=True):
-        each.set_title(caption, fontsize=9.5)
-        each.set_xticks([])
-        each.set_yticks([])
-        each.spines[:].set_color("#bbbbbb")
+    heat = axes[2].imshow(error, cmap="magma", vmin=0.0, vmax=limit, aspect=stretch)
+    for panel, caption in zip(axes, captions, strict=True):
+        panel.set_title(caption, fontsize=9.5)
+        panel.set_xticks([])
+        panel.set_yticks([])
+        panel.spines[:].set_color("#bbbbbb")
     beyond = "max" if float(error.max()) > limit else "neither"
     bar_axes = axes[2].inset_axes((1.0 + 0.1 / wide, 0.0, 0.18 / wide, 1.0))
-    figure.colorbar(shown, cax=bar_axes, extend=beyond)
+    figure.colorbar(heat, cax=bar_axes, extend=beyond)
     save_figure(figure, path)
 
 
@@ -101,25 +98,25 @@ def _thinned(
     Works through bands of rows, so that a large picture is not copied.
     """
     height, width, channels = target.shape
-    factor = -(-max(height, width) // _MOST_PIXELS)
-    shown: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+    factor = -(-max(height, width) // _MAX_SIDE)
+    pictures: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     errors: list[np.ndarray] = []
     total, worst = 0.0, 0.0
     for top in range(0, height, factor):
-        band = [each[top : top + factor].astype(np.float64) / peak for each in (target, fit)]
+        band = [x[top : top + factor].astype(np.float64) / peak for x in (target, fit)]
         band[1] = np.clip(np.nan_to_num(band[1]), 0.0, 1.0)
         gap = np.abs(band[1] - band[0])
         total += float(np.square(gap).sum())
         worst = max(worst, float(gap.mean(-1).max()))
         errors.append(_block_mean(gap.mean(-1, keepdims=True), factor)[..., 0] * peak)
-        for rows, pixels in zip(shown, band, strict=True):
+        for rows, pixels in zip(pictures, band, strict=True):
             pixels = np.clip(pixels, 0.0, 1.0)
             if channels in (2, 4):  # averages weigh colors by their opacity
                 pixels[..., :-1] *= pixels[..., -1:]
             rows.append(_block_mean(pixels, factor))
-    pictures = [_over_checkerboard(np.concatenate(rows)) for rows in shown]
     mean_square = total / target.size * peak**2
-    return pictures, np.concatenate(errors), mean_square, worst * peak
+    panels = [_over_checkerboard(np.concatenate(rows)) for rows in pictures]
+    return panels, np.concatenate(errors), mean_square, worst * peak
 
 
 def _block_mean(band: np.ndarray, factor: int) -> np.ndarray:

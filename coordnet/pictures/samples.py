@@ -59,8 +59,7 @@ class PixelSamples(StoredSamples):
         seed: int = 0,
     ) -> None:
         if not 0 <= between < 1:
-            got = f"between={between!r}"
-            refuse("between must be from 0 to below 1", got, "Pass 0.125, or 0 for pixels alone.")
+            refuse("between must be from 0 to below 1", f"between={between!r}")
         self.height, self.width, channels = pixels.shape
         super().__init__(pixels.reshape(-1, channels), peak)
         self.x, self.y = cell_centers(self.width), cell_centers(self.height)
@@ -101,9 +100,9 @@ class PixelSamples(StoredSamples):
             self._step = step
             # an odd factor: other low bits, which the generator goes by, for every step
             self._generator.manual_seed((self.seed + step * 0x9E3779B97F4A7C15) % (1 << 64))
-        home = {"generator": self._generator, "device": "cpu"}
-        rows = torch.randperm(len(x), **home)[:number].to(x.device, non_blocking=True)
-        points = torch.rand(number, 2, **home).to(x.device, non_blocking=True)
+        source = {"generator": self._generator, "device": "cpu"}
+        rows = torch.randperm(len(x), **source)[:number].to(x.device, non_blocking=True)
+        points = torch.rand(number, 2, **source).to(x.device, non_blocking=True)
         x[rows], y[rows] = points, self.interpolate(points)
         return x, y
 

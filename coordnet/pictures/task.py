@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,19 +12,21 @@ from ..encodings import Encoding
 from ..errors import InputError, integer_at_least, refuse
 from ..field import Field
 from ..files import writing
-from ..image_files.reading import Image, check_output, is_lossy, read_image, write_image
+from ..image_files.image import Image
+from ..image_files.reading import read_image
+from ..image_files.writing import check_output, is_lossy, write_image
 from ..kinds.listener import Listener
 from ..kinds.options import RenderOptions
 from ..kinds.parts import require_period
 from ..kinds.recipe import Recipe
 from ..kinds.task import About, FieldTask
-from ..metrics.psnr_snr import psnr_from_mse
 from ..rendering.grids import render_image
 from ..text import plural, readable
 from ..training import FitConfig
 from .figures import save_comparison
 from .options import PictureOptions, PictureRender
 from .presets import recipe
+from .rendering import measure, quantize
 from .samples import PixelSamples
 
 __all__ = ["PictureTask"]
@@ -110,8 +110,9 @@ class PictureTask(FieldTask[PictureOptions]):
     def write_outputs(self, folder: Path, model: Field) -> dict[str, float]:
         """Write reconstruction.png and comparison.png; return PSNR and RMSE of the model."""
         image = self.image
-        bits = _png_bits(image.bit_depth)
-        pixels, found = self._render_and_measure(model, bits)
+        size = (image.height, image.width, image.channels)
+        pixels = np.empty(size, _dtype(image.bit_depth))
+        errors = self._measure(model, pixels)
         write_image(folder / "reconstruction.png", pixels)
         target, peak = image.pixels, image.peak
         if peak != np.iinfo(pixels.dtype).max:
@@ -122,34 +123,18 @@ class PictureTask(FieldTask[PictureOptions]):
             pixels,
             title=readable(self.path.name),
             peak=peak,
-            psnr=found["psnr"],
+            psnr=errors["psnr"],
         )
-        return found
+        return errors
 
-    def _render_and_measure(self, field: Field, bits: int) -> tuple[np.ndarray, dict[str, float]]:
-        """Return the picture in 8 or 16 bits, and the error of the values behind it."""
-        samples, done, total = self.samples(), 0, 0.0
-        quantize = _quantizer(bits)
-
-        def measure(values: np.ndarray) -> np.ndarray:
-            nonlocal done, total
-            target = samples.values(slice(done, done + len(values))).numpy()
-            error = np.clip(values, 0, 1).astype(np.float64) - target
-            total += float(np.square(error).sum())
-            done += len(values)
-            return quantize(values)
-
-        image = self.image
-        pixels = render_image(
-            field,
-            image.height,
-            image.width,
-            device=next(field.parameters()).device,
-            convert=measure,
+    def _measure(self, model: Field, out: np.ndarray | None = None) -> dict[str, float]:
+        samples = self.samples()
+        return measure(
+            model,
+            samples,
+            out=out,
             progress=lambda done: self.listener.progress("render", done, len(samples)),
         )
-        error = total / (len(samples) * samples.out_dim)
-        return pixels, {"psnr": psnr_from_mse(error, 1.0), "rmse": math.sqrt(error)}
 
     @classmethod
     def render(
@@ -159,18 +144,18 @@ class PictureTask(FieldTask[PictureOptions]):
         assert isinstance(options, PictureRender)
         fitted, channels, depth = _checked(model, about)
         width, height = options.size or fitted
-        bits = _bits_for(output, channels, depth, height, width)
+        dtype = _dtype(_bits_for(output, channels, depth, height, width))
         pixels = render_image(
             model,
             height,
             width,
             device=next(model.parameters()).device,
-            convert=_quantizer(bits),
+            convert=lambda values: quantize(values, dtype),
             progress=lambda done: listener.progress("render", done, width * height),
         )
         with writing(output):
             write_image(output, pixels)
-        listener.wrote(output, f"{width} x {height}, {bits} bits")
+        listener.wrote(output, f"{width} x {height}, {8 * dtype.itemsize} bits")
         if is_lossy(output):
             listener.notice(
                 "JPEG changes the values: PSNRs are those of the model, not of this file."
@@ -186,15 +171,14 @@ class PictureTask(FieldTask[PictureOptions]):
                 f"{image.channels} ({image.mode})",
                 "Pass a picture of the same kind.",
             )
-        _, errors = self._render_and_measure(model, 8)
-        found: dict[str, Any] = {
-            **errors,
+        metrics: dict[str, Any] = {
+            **self._measure(model),
             "peak": 1.0,
             "samples": image.height * image.width,
         }
         if (image.height, image.width) != (height, width):
-            found["fitted_size"] = f"{width} x {height}"
-        return found
+            metrics["fitted_size"] = f"{width} x {height}"
+        return metrics
 
 
 def _repeats(options: PictureOptions) -> tuple[bool, bool]:
@@ -220,7 +204,7 @@ def _checked(field: Field, about: About) -> tuple[tuple[int, int], int, int]:
 
 def _bits_for(output: Path, channels: int, bit_depth: int, height: int, width: int) -> int:
     """The fitted depth where the format can hold it, else 8 bits."""
-    bits = _png_bits(bit_depth)
+    bits = 8 * _dtype(bit_depth).itemsize
     if bits > 8:
         try:
             check_output(output, channels, bits, height=height, width=width)
@@ -230,18 +214,6 @@ def _bits_for(output: Path, channels: int, bit_depth: int, height: int, width: i
     return bits
 
 
-def _png_bits(bit_depth: int) -> int:
-    return 8 if bit_depth <= 8 else 16
-
-
-def _quantizer(bits: int) -> Callable[[np.ndarray], np.ndarray]:
-    """Return clip, scale, round: floats in [0, 1] to 8 or 16 bits."""
-    dtype = np.uint8 if bits == 8 else np.uint16
-    peak = np.iinfo(dtype).max
-
-    def quantize(values: np.ndarray) -> np.ndarray:
-        if not np.isfinite(values).all():
-            raise RuntimeError("the model gives values that are not finite: its fit has diverged")
-        return np.rint(np.clip(values, 0, 1) * peak).astype(dtype)
-
-    return quantize
+def _dtype(bit_depth: int) -> np.dtype[Any]:
+    """The dtype of the pixels that are written for a depth."""
+    return np.dtype(np.uint8 if bit_depth <= 8 else np.uint16)

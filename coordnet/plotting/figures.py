@@ -5,14 +5,11 @@ from __future__ import annotations
 import io
 import math
 import os
-import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import refuse
-from ..files import write_atomic
+from ..files import ending_of, write_atomic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,18 +51,40 @@ def new_figure(width: float, height: float, title: str = "") -> Figure:
 
 
 def save_figure(figure: Figure, path: PathLike) -> None:
-    """Write a figure as PNG, PDF or SVG, by its ending; it appears whole or not at all.
+    """Write a figure atomically as PNG, PDF or SVG, by its ending.
 
     Raises:
         InputError: another ending.
         OSError: the folder is missing or cannot be written to.
     """
     kind = check_ending(path)
+    _replace_missing_glyphs(figure)
     data = io.BytesIO()
-    with warnings.catch_warnings():  # a name in a script that the font lacks is no failure
-        warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)
-        figure.savefig(data, format=kind[1:], dpi=_DPI, metadata=_FORMATS[kind])
+    figure.savefig(data, format=kind[1:], dpi=_DPI, metadata=_FORMATS[kind])
     write_atomic(path, data.getvalue())
+
+
+def _replace_missing_glyphs(figure: Figure) -> None:
+    """Write a box for characters that the fonts lack: matplotlib would draw one, and warn."""
+    from matplotlib.font_manager import findfont, get_font
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        assert isinstance(text, Text)
+        words = text.get_text()
+        if words.isascii() and words.isprintable():
+            continue
+        fonts = []
+        for family in text.get_fontfamily():
+            properties = text.get_fontproperties().copy()
+            properties.set_family(family)
+            fonts.append(get_font(findfont(properties)))
+        lacking = {
+            character
+            for character in words.replace("\n", "")
+            if not any(font.get_char_index(ord(character)) for font in fonts)
+        }
+        text.set_text("".join("□" if character in lacking else character for character in words))
 
 
 def tidy(axes: Axes, x: str = "", y: str = "", title: str = "") -> None:
@@ -91,11 +110,7 @@ def mark_dates(axes: Axes) -> None:
 
 def check_ending(path: PathLike) -> str:
     """Return the ending of a figure's file name, or refuse it."""
-    kind = Path(path).suffix.lower()
-    if kind not in _FORMATS:
-        known = ", ".join(_FORMATS)
-        refuse(f"a figure's file must end in {known}", repr(str(path)), "Rename it to .png.")
-    return kind
+    return ending_of(path, "a figure", _FORMATS)
 
 
 def as_array(values: Any) -> np.ndarray:

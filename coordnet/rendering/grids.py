@@ -13,7 +13,7 @@ from ..errors import refuse
 from ..grids import Box, pixel_centers
 from ..memory import rows_within
 
-__all__ = ["render_image", "render_points"]
+__all__ = ["image_blocks", "render_image", "render_points"]
 
 Function = Callable[[Tensor], Tensor]
 
@@ -49,15 +49,43 @@ def render_image(
     Raises:
         InputError: a height or width below 1, or a function that returns too few or many rows.
     """
-    height = checks.integer("height", height, least=1)
-    width = checks.integer("width", width, least=1)
-    hidden = getattr(getattr(function, "network", None), "hidden_dim", 64)
-    rows_at_once = max(1, rows_within(hidden, 1 << 16) // width)
-    parts = (slice(i, min(i + rows_at_once, height)) for i in range(0, height, rows_at_once))
-    points = (pixel_centers(height, width, part, box).reshape(-1, 2) for part in parts)
-    blocks = _at_points(function, points, device)
+    blocks = image_blocks(function, height, width, box=box, device=device)
     values = _collect(blocks, height * width, convert, progress)
     return values.reshape(height, width, -1)
+
+
+def image_blocks(
+    function: Function,
+    height: int,
+    width: int,
+    *,
+    box: Box = ((0.0, 0.0), (1.0, 1.0)),
+    device: torch.device | str = "cpu",
+) -> Iterator[np.ndarray]:
+    """Evaluate ``function`` at the pixel centers of a picture, and yield the values.
+
+    Memory is one block, whatever the size; see `render_image` for the arguments.
+
+    Yields:
+        Blocks ``(n, C)`` of successive pixels, row by row from the top.
+
+    Raises:
+        InputError: a height or width below 1, or a function that returns too few or many rows.
+    """
+    height = checks.integer("height", height, least=1)
+    width = checks.integer("width", width, least=1)
+    return _image_blocks(function, height, width, box, device)
+
+
+def _image_blocks(
+    function: Function, height: int, width: int, box: Box, device: torch.device | str
+) -> Iterator[np.ndarray]:
+    hidden = getattr(getattr(function, "network", None), "hidden_dim", 64)
+    rows_at_once = max(1, rows_within(hidden, 1 << 16) // width)
+    for top in range(0, height, rows_at_once):
+        rows = slice(top, min(top + rows_at_once, height))
+        points = pixel_centers(height, width, rows, box).reshape(-1, 2)
+        yield from _at_points(function, points, device)
 
 
 def render_points(
@@ -68,24 +96,36 @@ def render_points(
     Returns:
         ``(N, out_dim)``.
     """
-    blocks = _at_points(function, iter([coordinates]), device)
+    blocks = _at_points(function, coordinates, device)
     return _collect(blocks, len(coordinates), None, None)
 
 
 def _at_points(
-    function: Function, points: Iterator[Tensor], device: torch.device | str
-) -> Iterator[tuple[int, Tensor]]:
-    """Yield the number of points and their values, in blocks that fit the cache."""
+    function: Function, points: Tensor, device: torch.device | str
+) -> Iterator[np.ndarray]:
+    """Yield the values at points, in blocks that fit the cache."""
     encoding = getattr(function, "encoding", None)
     step = rows_within(getattr(encoding, "out_dim", 256))
-    for some in points:
-        for start in range(0, max(1, len(some)), step):
-            part = some[start : start + step].to(device)
-            yield len(part), function(part)
+    for start in range(0, max(1, len(points)), step):
+        part = points[start : start + step].to(device)
+        with torch.no_grad():  # not around the yield: the caller's code runs there
+            values = function(part)
+        yield _as_array(values, len(part))
+
+
+def _as_array(values: Tensor, number: int) -> np.ndarray:
+    """Return values as a NumPy array; refuse another number of rows."""
+    if values.shape[:1] != (number,):
+        refuse(
+            "the function must return one row of values per coordinate",
+            f"shape {tuple(values.shape)} for {number} coordinates",
+        )
+    values = values.detach().cpu()
+    return values.numpy() if values.dtype != torch.bfloat16 else values.float().numpy()
 
 
 def _collect(
-    blocks: Iterator[tuple[int, Tensor]],
+    blocks: Iterator[np.ndarray],
     number: int,
     convert: Callable[[np.ndarray], np.ndarray] | None,
     progress: Callable[[int], object] | None,
@@ -93,22 +133,13 @@ def _collect(
     """Put the values of all blocks into one array."""
     out: np.ndarray | None = None
     done = 0
-    with torch.no_grad():
-        for expected, block in blocks:
-            values = block.detach().cpu()
-            rows = values.numpy() if values.dtype != torch.bfloat16 else values.float().numpy()
-            if convert is not None:
-                rows = convert(rows)
-            if rows.shape[:1] != (expected,):
-                refuse(
-                    "the function must return one row of values per coordinate",
-                    f"shape {rows.shape} for {expected} coordinates",
-                )
-            if out is None:
-                out = np.empty((number, *rows.shape[1:]), rows.dtype)
-            out[done : done + expected] = rows
-            done += expected
-            if progress is not None:
-                progress(expected)
+    for block in blocks:
+        values = block if convert is None else convert(block)
+        if out is None:
+            out = np.empty((number, *values.shape[1:]), values.dtype)
+        out[done : done + len(block)] = values
+        done += len(block)
+        if progress is not None:
+            progress(len(block))
     assert out is not None
     return out

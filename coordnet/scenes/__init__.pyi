@@ -22,6 +22,7 @@ from .options import (
     SceneOptions as SceneOptions,
     SceneRender as SceneRender,
 )
+from .radiance.carved_grid import CarvedGrid as CarvedGrid
 from .radiance.field import RadianceField as RadianceField
 from .radiance.hierarchical import (
     HierarchicalModel as HierarchicalModel,
@@ -29,28 +30,20 @@ from .radiance.hierarchical import (
 )
 from .radiance.hull import visual_hull as visual_hull
 from .radiance.mesh import Mesh as Mesh, extract_mesh as extract_mesh
-from .radiance.model import RadianceModel as RadianceModel, Seen as Seen
+from .radiance.model import RadianceModel as RadianceModel, RenderOutput as RenderOutput
 from .radiance.objective import RadianceObjective as RadianceObjective
-from .radiance.occupancy import CarvedGrid as CarvedGrid
 from .radiance.occupancy_model import OccupancyModel as OccupancyModel
 from .radiance.ply import write_ply as write_ply
 from .radiance.unbounded import UnboundedModel as UnboundedModel
-from .radiance.views import View as View, render_view as render_view
+from .radiance.view import View as View, render_view as render_view
 from .reading.formats import FORMATS as FORMATS, is_scene as is_scene, scene_splits as scene_splits
 from .reading.images import SceneImages as SceneImages
 from .reading.pixels import composite as composite
 from .reading.scene import Scene as Scene, read_cameras as read_cameras, read_scene as read_scene
-from .rendering import packed as packed, sampling as sampling, volume as volume
-from .rendering.occupancy import OccupancyGrid as OccupancyGrid
-from .rendering.samples import PackedSamples as PackedSamples
-from .rendering.spaces import (
-    contract as contract,
-    forward_facing as forward_facing,
-    from_ndc as from_ndc,
-    ndc_rays as ndc_rays,
-    to_ndc as to_ndc,
-    uncontract as uncontract,
-)
+from .rendering import ray_sampling as ray_sampling, volume as volume
+from .rendering.contraction import contract as contract
+from .rendering.occupancy_grid import OccupancyGrid as OccupancyGrid
+from .rendering.packed_samples import PackedSamples as PackedSamples
 from .rendering.volume import Rendering as Rendering, render_rays as render_rays
 from .task import SceneTask as SceneTask
 from .video import (

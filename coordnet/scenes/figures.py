@@ -1,4 +1,4 @@
-"""Views of a scene: truth, rendering and error; depth maps."""
+"""Figures of a scene: target, rendering and error of views; depth maps in colors."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from ..plotting.figures import PathLike, check_ending, decibels, new_figure, sav
 __all__ = ["colored_depth", "save_contact_sheet"]
 
 _SIDE = 400
-_MOST_ROWS = 8
+_MAX_ROWS = 8
 
 
 def save_contact_sheet(
     path: PathLike,
     names: Sequence[str],
-    truths: Sequence[np.ndarray],
+    targets: Sequence[np.ndarray],
     renderings: Sequence[np.ndarray],
     *,
     depths: Sequence[np.ndarray] | None = None,
     title: str = "",
 ) -> None:
-    """Write a figure with a row for each view: truth | rendering | error | depth.
+    """Write a figure with a row for each view: target | rendering | error | depth.
 
     The error is the mean absolute one over the channels, on one scale for all views. At most
     eight views are shown, evenly spread.
@@ -32,46 +32,43 @@ def save_contact_sheet(
     Args:
         path: the file to write: PNG, PDF or SVG.
         names: of the views.
-        truths: ``(H, W, 3)`` in [0, 1] each.
+        targets: ``(H, W, 3)`` in [0, 1] each.
         renderings: the same shapes.
         depths: ``(H, W)`` each, 0 where nothing is met; None leaves the column out.
         title: a line above.
     """
     check_ending(path)
-    if not names or not len(names) == len(truths) == len(renderings):
-        refuse(
-            "a contact sheet needs views, each with its truth and rendering",
-            f"{len(names)} names, {len(truths)} truths, {len(renderings)} renderings",
-            "Pass as many of each.",
-        )
-    number = min(len(names), _MOST_ROWS)
+    if not names or not len(names) == len(targets) == len(renderings):
+        got = f"{len(names)} names, {len(targets)} targets, {len(renderings)} renderings"
+        refuse("a contact sheet needs views, each with its target and rendering", got)
+    number = min(len(names), _MAX_ROWS)
     chosen = np.unique(np.linspace(0, len(names) - 1, number).round().astype(int))
     errors = {
-        i: np.abs(np.clip(renderings[i], 0, 1) - truths[i]).mean(-1, dtype=np.float64)
+        i: np.abs(np.clip(renderings[i], 0, 1) - targets[i]).mean(-1, dtype=np.float64)
         for i in chosen
     }
-    limit = max(1 / 255, *(float(np.quantile(each, 0.998)) for each in errors.values()))
+    limit = max(1 / 255, *(float(np.quantile(error, 0.998)) for error in errors.values()))
     columns = 3 if depths is None else 4
-    height, width = truths[0].shape[:2]
+    height, width = targets[0].shape[:2]
     side = 2.4
     figure = new_figure(columns * side, len(chosen) * (side * height / width + 0.25) + 0.3, title)
     grid = figure.subplots(len(chosen), columns, squeeze=False)
     for axes, i in zip(grid, chosen, strict=True):
-        truth, made = truths[i], np.clip(renderings[i], 0, 1)
-        square = float(np.square(made.astype(np.float64) - truth).mean())
+        target, pred = targets[i], np.clip(renderings[i], 0, 1)
+        square = float(np.square(pred.astype(np.float64) - target).mean())
         pictures = [
-            (_thin(truth), names[i], {}),
-            (_thin(made), f"{decibels(square, 1.0):.2f} dB", {}),
+            (_thin(target), names[i], {}),
+            (_thin(pred), f"{decibels(square, 1.0):.2f} dB", {}),
             (_thin(errors[i]), "error", {"cmap": "magma", "vmin": 0.0, "vmax": limit}),
         ]
         if depths is not None:
             pictures.append((_thin(colored_depth(depths[i])), "depth", {}))
-        for each, (picture, caption, settings) in zip(axes, pictures, strict=True):
-            each.imshow(picture, **settings)
-            each.set_title(caption, fontsize=8, parse_math=False)
-            each.set_xticks([])
-            each.set_yticks([])
-            each.spines[:].set_color("#bbbbbb")
+        for cell, (picture, caption, settings) in zip(axes, pictures, strict=True):
+            cell.imshow(picture, **settings)
+            cell.set_title(caption, fontsize=8, parse_math=False)
+            cell.set_xticks([])
+            cell.set_yticks([])
+            cell.spines[:].set_color("#bbbbbb")
     save_figure(figure, path)
 
 
@@ -93,16 +90,16 @@ def colored_depth(
     """
     import matplotlib
 
-    there = depth > 0
-    low = near if near is not None else float(depth[there].min()) if there.any() else 0.0
-    high = far if far is not None else float(depth[there].max()) if there.any() else 1.0
+    met = depth > 0
+    low = near if near is not None else float(depth[met].min()) if met.any() else 0.0
+    high = far if far is not None else float(depth[met].max()) if met.any() else 1.0
     if high > 10 * low > 0:
-        inverse = 1 / np.where(there, depth, high)
+        inverse = 1 / np.where(met, depth, high)
         share = np.clip((1 / low - inverse) / (1 / low - 1 / high), 0, 1)
     else:
         share = np.clip((depth - low) / max(high - low, 1e-12), 0, 1)
     colors = matplotlib.colormaps["viridis"](1 - share)[..., :3].astype(np.float32)
-    colors[~there] = 1.0
+    colors[~met] = 1.0
     return colors
 
 

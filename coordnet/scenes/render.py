@@ -1,4 +1,4 @@
-"""Views of a fitted scene as pictures, videos and depths."""
+"""Rendering of a fitted scene to pictures, videos and depth files."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ import numpy as np
 
 from ..errors import refuse
 from ..files import atomic, writing
-from ..image_files.reading import check_output, is_lossy, write_image
-from ..image_files.writing import PICTURE_ENDINGS
+from ..image_files.writing import PICTURE_ENDINGS, check_output, is_lossy, write_image
 from ..kinds.listener import Listener
 from ..kinds.task import About
 from ..text import plural, readable
+from .camera_choice import choose_cameras
 from .cameras.cameras import Cameras
 from .figures import colored_depth
 from .options import SceneRender
 from .radiance.model import RadianceModel
-from .radiance.views import View, render_view
+from .radiance.view import View, render_view
 from .video import check_video, is_video, write_video
-from .views import choose_cameras
 
-__all__ = ["color_of", "depth_range", "render_path", "render_scene"]
+__all__ = ["BACKGROUNDS", "color_of", "depth_range", "render_path", "render_scene"]
 
 Color = tuple[float, float, float]
 
-_COLORS: dict[str, Color] = {"white": (1.0, 1.0, 1.0), "black": (0.0, 0.0, 0.0)}
-_SEEN = 0.5  # the least opacity of a pixel that has a depth
+BACKGROUNDS: dict[str, Color] = {"white": (1.0, 1.0, 1.0), "black": (0.0, 0.0, 0.0)}
+_MIN_OPACITY = 0.5  # the least opacity of a pixel that has a depth
 _PROBES, _PROBE_SIDE = 8, 64
 
 
@@ -59,14 +58,13 @@ def render_scene(
         refuse(
             f"views are written to {known}, or without an ending to a folder of PNGs",
             f"{readable(output)!r}",
-            "Choose one of them.",
         )
     if views.fps is not None and not (video and output.suffix):
         got = f"--fps {views.fps:g} with {str(output)!r}"
-        refuse("--fps belongs to an output that ends in .mp4 or .gif", got, "Leave it away.")
+        refuse("--fps belongs to an output that ends in .mp4 or .gif", got)
     if views.depth and views.background is not None:
         got = f"--depth and --background {views.background}"
-        refuse("depths have no background", got, "Leave one of them away.")
+        refuse("depths have no background", got)
     single = not video and output.suffix.lower() != ".npy"
     cameras, words = choose_cameras(about, views, views.size, single=single)
     render_path(
@@ -82,21 +80,21 @@ def render_scene(
 
 
 def color_of(name: str | None, about: About) -> Color | None:
-    """Return the color that an option names: the run's where it names none; None is no color.
+    """Return the color of a background by its name: the run's for None; None where transparent.
 
     Raises:
         InputError: no such color.
     """
     if name is None:
-        red, green, blue = about.get("background", _COLORS["white"])
+        red, green, blue = about.get("background", BACKGROUNDS["white"])
         return float(red), float(green), float(blue)
     if name == "none":
         return None
-    if name in _COLORS:
-        return _COLORS[name]
+    if name in BACKGROUNDS:
+        return BACKGROUNDS[name]
     if re.fullmatch("#[0-9a-fA-F]{6}", name) is None:
-        rule = f"a background is {', '.join(_COLORS)}, none, or a color like #8090a0"
-        refuse(rule, repr(name), "Choose one of them.")
+        rule = f"a background is {', '.join(BACKGROUNDS)}, none, or a color like #8090a0"
+        refuse(rule, repr(name))
     red, green, blue = (int(name[i : i + 2], 16) / 255 for i in (1, 3, 5))
     return red, green, blue
 
@@ -107,7 +105,7 @@ def render_path(
     output: Path,
     *,
     depth: bool = False,
-    background: Color | None = _COLORS["white"],
+    background: Color | None = BACKGROUNDS["white"],
     fps: float = 30.0,
     listener: Listener | None = None,
     words: str = "",
@@ -144,28 +142,26 @@ def render_path(
         got = f"{width} x {height} and {other} pixels"
         refuse("the views of a video must be of one size", got, "Pass --size WIDTHxHEIGHT.")
     channels = 4 if background is None and not depth else 3
-    _check(output, len(cameras), (width, height), fps, channels, depth, listener)
+    _check(output, cameras, fps, channels, depth, listener)
     total = len(cameras) * width * height
 
     def report(done: int) -> None:
         listener.progress("render", done, total)
 
-    def seen() -> Iterator[View]:
-        for i in range(len(cameras)):
-            yield render_view(model, cameras, i, progress=report)
+    views = (render_view(model, cameras, i, progress=report) for i in range(len(cameras)))
 
     about = f"{plural(len(cameras), 'view')} of {width} x {height}"
     if output.suffix.lower() == ".npy":
         with writing(output):
-            _write_depths(output, seen(), len(cameras), (height, width))
+            _write_depths(output, views, len(cameras), (height, width))
         listener.wrote(output, f"{about}, distances along the rays as float32")
         return
     if depth:
         near, far = depth_range(model, cameras)
         about += f", distances from {near:.4g} (bright) to {far:.4g} (dark)"
-        pictures = (colored_depth(depths_of(view), near, far) for view in seen())
+        pictures = (colored_depth(depths_of(view), near, far) for view in views)
     else:
-        pictures = (_picture(view, background) for view in seen())
+        pictures = (_picture(view, background) for view in views)
         about += f", {_named(background)}"
     with writing(output):
         if is_video(output):
@@ -185,10 +181,9 @@ def depth_range(model: RadianceModel, cameras: Cameras) -> tuple[float, float]:
     some = cameras[[int(i) for i in chosen]]
     factor = min(1.0, _PROBE_SIDE / float(some.sizes.max()))
     some = some.with_sizes((some.sizes * factor).round().long().clamp(min=1))
-    found = np.concatenate(
-        [depths_of(render_view(model, some, i)).reshape(-1) for i in range(len(some))]
-    )
-    met = found[found > 0]
+    depths = [depths_of(render_view(model, some, i)).reshape(-1) for i in range(len(some))]
+    met = np.concatenate(depths)
+    met = met[met > 0]
     if not met.size:
         return 1.0, 2.0
     near, far = float(met.min()), float(met.max())
@@ -197,40 +192,34 @@ def depth_range(model: RadianceModel, cameras: Cameras) -> tuple[float, float]:
 
 def depths_of(view: View) -> np.ndarray:
     """Return distances ``(H, W)``, 0 where less than half of the light comes from the scene."""
-    return np.where(view.opacity >= _SEEN, view.depth, np.float32(0))
+    return np.where(view.opacity >= _MIN_OPACITY, view.depth, np.float32(0))
 
 
 def _picture(view: View, background: Color | None) -> np.ndarray:
     """Return a view on a background, or with its opacity as alpha."""
     if background is not None:
-        return view.over(background)
+        return view.composite(background)
     alpha = view.opacity[..., None]
     color = view.color / np.where(alpha > 0, alpha, 1)
     return np.concatenate([color, alpha], -1)
 
 
 def _check(
-    output: Path,
-    number: int,
-    size: tuple[int, int],
-    fps: float,
-    channels: int,
-    depth: bool,
-    listener: Listener,
+    output: Path, cameras: Cameras, fps: float, channels: int, depth: bool, listener: Listener
 ) -> None:
     """Refuse an output that cannot hold the views, before they are rendered."""
-    width, height = size
+    width, height = cameras.sizes[0].tolist()
     if output.suffix.lower() == ".npy":
         if not depth:
-            refuse("an .npy file holds depths", f"{str(output)!r}", "Pass --depth, or a .png.")
+            refuse("an .npy file holds depths", f"{str(output)!r}", "Pass --depth.")
         return
     if is_video(output):
         for note in check_video(output, width, height, fps=fps, channels=channels):
             listener.notice(note)
         return
-    if number > 1:
+    if len(cameras) > 1:
         remedy = "Name an .mp4, a .gif or a folder."
-        refuse("a picture holds one view", plural(number, "view"), remedy)
+        refuse("a picture holds one view", plural(len(cameras), "view"), remedy)
     check_output(output, channels, height=height, width=width)
     if is_lossy(output):
         listener.notice("JPEG changes the values a little.")
@@ -250,6 +239,6 @@ def _named(background: Color | None) -> str:
     """Return "on white", "on #8090a0" or "transparent"."""
     if background is None:
         return "transparent"
-    known = {color: name for name, color in _COLORS.items()}
-    code = "#" + "".join(f"{round(255 * each):02x}" for each in background)
+    known = {color: name for name, color in BACKGROUNDS.items()}
+    code = "#" + "".join(f"{round(255 * value):02x}" for value in background)
     return f"on {known.get(background, code)}"

@@ -1,4 +1,4 @@
-"""Which part of space a scene's model fills: a box, or all of it about a center."""
+"""Space of a scene's model: a box, or all of space about a center."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Space:
         return (self.upper[0] - self.lower[0]) / 2
 
 
-def choose_space(scene: Scene, wanted: str | None) -> Space:
+def choose_space(scene: Scene, space: str | None) -> Space:
     """Return the space of a scene.
 
     Pictures with alpha show things that end: a box. Others show all that is there, unless the
@@ -60,14 +60,14 @@ def choose_space(scene: Scene, wanted: str | None) -> Space:
 
     Args:
         scene: the training views.
-        wanted: "box", "unbounded", or None to choose.
+        space: "box", "unbounded", or None to choose.
 
     Raises:
         InputError: poses that do not tell where the scene is.
     """
     kind = arrangement(scene.cameras)
-    if wanted == "box" or (wanted is None and (scene.has_alpha or kind == "still")):
-        return _box(scene, wanted, kind)
+    if space == "box" or (space is None and (scene.has_alpha or kind == "still")):
+        return _box(scene, space, kind)
     if kind == "still":
         refuse(
             "cameras must stand at several places to show what is far",
@@ -77,7 +77,7 @@ def choose_space(scene: Scene, wanted: str | None) -> Space:
     return _unbounded(scene, kind)
 
 
-def _box(scene: Scene, wanted: str | None, kind: str) -> Space:
+def _box(scene: Scene, space: str | None, kind: str) -> Space:
     box: SceneBox | None = scene.box
     if box is None:
         refuse(
@@ -86,7 +86,7 @@ def _box(scene: Scene, wanted: str | None, kind: str) -> Space:
             "Pass --space unbounded." if kind != "still" else "Take pictures from elsewhere too.",
         )
     note = f"The box of the scene is {box.source}."
-    if wanted is None and not scene.has_alpha:
+    if space is None and not scene.has_alpha:
         note += " Its pictures have no alpha: what lies beyond the box is not shown."
     return Space(list(box.lower), list(box.upper), True, list(box.center), note)
 
@@ -103,8 +103,8 @@ def _unbounded(scene: Scene, kind: str) -> Space:
     elif kind == "forward":
         # what is nearest lies where the contraction begins, as in normalized device coordinates
         center, radius = middle, max(_ROOM * extent, nearest or 0.0)
-        forward = cameras.forward.double().cpu().mean(0)
-        ahead = forward / torch.linalg.vector_norm(forward)
+        ahead = cameras.view_directions.double().cpu().mean(0)
+        ahead = ahead / torch.linalg.vector_norm(ahead)
         focus = middle + ahead * (usual or 3 * radius)
         where = "the cameras"
     else:
@@ -136,9 +136,9 @@ def _depths(scene: Scene) -> tuple[float | None, float | None]:
 def _seen_depths(cameras: Cameras, points: Tensor) -> Tensor:
     """Return the depths of some of the points in the pictures of some of the cameras."""
     points = points[:: max(1, len(points) // 2000)]
-    found = []
+    depths = []
     for i in range(0, len(cameras), max(1, len(cameras) // 16)):
         at, depth = cameras.project(i, points.to(cameras.poses.dtype))
         inside = ((at >= 0) & (at <= cameras.sizes[i])).all(-1) & (depth > 0)
-        found.append(depth[inside])
-    return torch.cat(found).double()
+        depths.append(depth[inside])
+    return torch.cat(depths).double()

@@ -14,7 +14,7 @@ import torch
 
 from ..errors import refuse
 from ..files import write_json, writing
-from ..image_files.reading import write_image
+from ..image_files.writing import write_image
 from ..kinds.listener import Listener
 from ..kinds.options import RenderOptions
 from ..kinds.recipe import Recipe
@@ -34,15 +34,13 @@ from .radiance.mesh import extract_mesh, half_opaque
 from .radiance.model import RadianceModel
 from .radiance.objective import RadianceObjective
 from .radiance.ply import write_ply
-from .radiance.views import View, render_view
+from .radiance.view import View, render_view
 from .reading.formats import is_scene, scene_splits
 from .reading.scene import Scene, read_scene
-from .render import render_scene
+from .render import BACKGROUNDS, render_scene
 from .space import choose_space
 
-__all__ = ["BACKGROUNDS", "SceneTask"]
-
-BACKGROUNDS = {"white": (1.0, 1.0, 1.0), "black": (0.0, 0.0, 0.0)}
+__all__ = ["SceneTask"]
 
 _HULL = 128
 
@@ -190,7 +188,7 @@ class SceneTask(Task[RadianceModel, SceneOptions]):
                 "width": int(cameras.sizes[0, 0]),
                 "height": int(cameras.sizes[0, 1]),
                 "focal": cameras.focal[0].tolist(),
-                "center": cameras.center[0].tolist(),
+                "principal_point": cameras.principal_point[0].tolist(),
                 "distortion": None if distortion is None else distortion[0].tolist(),
             },
             "box": [self.space.lower, self.space.upper],
@@ -214,17 +212,17 @@ class SceneTask(Task[RadianceModel, SceneOptions]):
         scene = self.train if self.test is None else self.test
         views = folder / "views"
         views.mkdir(exist_ok=True)
-        measured, truths, shown, depths = [], [], [], []
-        for i, view, truth in self._render_all(model, scene, self.background):
-            made = np.clip(view.over(self.background), 0, 1)
-            write_image(views / f"{i:03d}.png", made)
+        measured, targets, renderings, depths = [], [], [], []
+        for i, view, target in self._render_all(model, scene, self.background):
+            pred = np.clip(view.composite(self.background), 0, 1)
+            write_image(views / f"{i:03d}.png", pred)
             write_image(views / f"{i:03d}_depth.png", colored_depth(view.depth))
-            measured.append({"name": scene.names[i], **errors_of(made, truth)})
-            truths.append(truth)
-            shown.append(made)
+            measured.append({"name": scene.names[i], **errors_of(pred, target)})
+            targets.append(target)
+            renderings.append(pred)
             depths.append(view.depth)
         save_contact_sheet(
-            folder / "comparison.png", scene.names, truths, shown, depths=depths,
+            folder / "comparison.png", scene.names, targets, renderings, depths=depths,
             title=readable(self.path.name),
         )  # fmt: skip
         write_json(folder / "views.json", {"background": self.background, "views": measured})
@@ -271,44 +269,44 @@ class SceneTask(Task[RadianceModel, SceneOptions]):
         scene = self.train if self.test is None else self.test
         background = tuple(about["background"])
         measured = [
-            errors_of(np.clip(view.over(background), 0, 1), truth)
-            for _, view, truth in self._render_all(model, scene, background)
+            errors_of(np.clip(view.composite(background), 0, 1), target)
+            for _, view, target in self._render_all(model, scene, background)
         ]
         return {**means_of(measured), "peak": 1.0, "samples": scene.images.number_of_pixels}
 
     def _render_all(
         self, model: RadianceModel, scene: Scene, background: tuple[float, ...]
     ) -> Iterator[tuple[int, View, np.ndarray]]:
-        """Yield the number, the rendering and the truth of every view."""
+        """Yield the number, the rendering and the target of every view."""
         total = scene.images.number_of_pixels
-        behind = torch.tensor(background, device="cpu")
+        color = torch.tensor(background, device="cpu")
 
         def rendered(number: int) -> None:
             self.listener.progress("render", number, total)
 
         for i in range(len(scene)):
             view = render_view(model, scene.cameras, i, progress=rendered)
-            yield i, view, scene.images.composited(i, behind).numpy()
+            yield i, view, scene.images.composited(i, color).numpy()
 
 
-def errors_of(made: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+def errors_of(pred: np.ndarray, target: np.ndarray) -> dict[str, float]:
     """Return PSNR and SSIM of a view; SSIM only where the view is as large as its window."""
-    found = {"psnr": psnr(made, truth, peak=1.0)}
-    if min(made.shape[:2]) >= 11:
-        found["ssim"] = ssim(made, truth, peak=1.0)
-    return found
+    errors = {"psnr": psnr(pred, target, peak=1.0)}
+    if min(pred.shape[:2]) >= 11:
+        errors["ssim"] = ssim(pred, target, peak=1.0)
+    return errors
 
 
 def means_of(measured: list[dict[str, Any]]) -> dict[str, float]:
     """Return the means over views, and the RMSE of all their pixels."""
-    squares = [10 ** (-each["psnr"] / 10) for each in measured]
-    mean = float(np.mean([each["psnr"] for each in measured]))
-    found = {
+    squares = [10 ** (-view["psnr"] / 10) for view in measured]
+    mean = float(np.mean([view["psnr"] for view in measured]))
+    means = {
         "psnr": mean,
         "rmse": math.sqrt(float(np.mean(squares))),
         "psnr_of_mean": psnr_from_mse(float(np.mean(squares)), 1.0),
     }
-    similar = [each["ssim"] for each in measured if "ssim" in each]
+    similar = [view["ssim"] for view in measured if "ssim" in view]
     if similar:
-        found["ssim"] = float(np.mean(similar))
-    return found
+        means["ssim"] = float(np.mean(similar))
+    return means

@@ -1,4 +1,4 @@
-"""Moving pictures out: MP4, GIF, or a folder of PNGs, written while the frames are made."""
+"""Video files: MP4, GIF, or a folder of PNGs, written frame by frame."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import positive_number, refuse
-from ..files import atomic
-from ..image_files.checks import refuse_file
+from ..checks import positive
+from ..errors import refuse
+from ..files import atomic, atomic_path, refuse_file
 from ..image_files.writing import to_samples, write_image
-from .gif import GifWriter
 
 __all__ = ["VIDEO_ENDINGS", "check_video", "is_video", "write_video"]
 
@@ -27,8 +26,6 @@ VIDEO_ENDINGS = (".mp4", ".gif", "")
 _LONGEST = {".mp4": 16_384, ".gif": 65_535}
 _FASTEST = {".gif": 50.0}
 _FRAME = "frame_{:05d}.png"
-
-_Write = Callable[[np.ndarray], object]
 
 
 def is_video(path: str | os.PathLike[str]) -> bool:
@@ -65,34 +62,24 @@ def check_video(
             path,
             "a video's name must end in .mp4 or .gif, or have no ending for a folder of PNGs",
             f"the ending {path.suffix!r}",
-            "Choose one of them.",
         )
-    fps = positive_number("fps", fps, "Pass 30, say.")
+    fps = positive("fps", fps)
     fastest = _FASTEST.get(ending, 1000.0)
     if not 0.01 <= fps <= fastest:
-        remedy = "Pass 30, say." if fps < 1 or ending != ".gif" else "Pass 25, say, or use .mp4."
-        refuse_file(path, f"frames a second must be from 0.01 to {fastest:g}", f"fps={fps}", remedy)
+        rule = f"frames a second of a video in {ending or 'PNGs'} must be 0.01 to {fastest:g}"
+        refuse_file(path, rule, f"fps={fps}")
     longest = _LONGEST.get(ending, 1 << 30)
     if max(width, height) > longest:
-        refuse_file(
-            path,
-            f"a side of a video in {ending} can have at most {longest:,} pixels",
-            f"{width} x {height} pixels",
-            "Make it smaller, or write a folder of PNGs.",
-        )
+        rule = f"a side of a video in {ending} can have at most {longest:,} pixels"
+        refuse_file(path, rule, f"{width} x {height} pixels")
     if channels == 4 and ending:
-        refuse_file(
-            path,
-            f"a video in {ending} has no alpha",
-            "frames with alpha",
-            "Put them on a background, or write a folder of PNGs.",
-        )
+        remedy = "Put them on a background, or write a folder of PNGs."
+        refuse_file(path, f"a video in {ending} has no alpha", "frames with alpha", remedy)
     if not ending:
         _check_folder(path)
         return ()
     if path.exists() and not path.is_file():
-        rule = "a video must be written to a file"
-        refuse_file(path, rule, "a folder or device of that name", "Choose another name.")
+        refuse_file(path, "a video must be written to a file", "a folder or device of that name")
     if ending == ".gif":
         return ("a GIF has at most 256 colors in a frame.",)
     _ffmpeg()
@@ -106,16 +93,18 @@ def check_video(
 def write_video(
     path: str | os.PathLike[str], frames: Iterable[np.ndarray], *, fps: float = 30.0
 ) -> int:
-    """Write frames as they come; the file, or folder, appears whole or not at all.
+    """Write frames as they come, atomically: the file or folder appears when all are written.
 
     An .mp4 is H.264 (yuv420p, BT.709, constant quality 18), written by the ffmpeg of the package
     imageio-ffmpeg: odd sides become even by doubling the last row or column. A .gif has 256
-    colors in each frame. A name without an ending is a folder of frame_00000.png and so on.
+    colors in each frame; frames that do not change become one that lasts longer. A name without
+    an ending is a folder of frame_00000.png and so on.
 
     Args:
         path: what is written, and replaced where it exists (see `check_video`).
         frames: ``(H, W, 3)`` each, all of one size, floats in [0, 1] or uint8; for a folder also
-            ``(H, W, 4)``. One is held in memory at a time.
+            ``(H, W, 4)``. One is held in memory at a time, for a .gif also one byte a pixel of
+            those before.
         fps: frames a second.
 
     Returns:
@@ -134,44 +123,40 @@ def write_video(
     remaining = iter(frames)
     first = next(remaining, None)
     if first is None:
-        refuse_file(path, "a video must have frames", "none", "Pass one or more.")
+        refuse_file(path, "a video must have frames", "none")
     shape = np.shape(first)
     if len(shape) != 3 or shape[2] not in (3, 4) or 0 in shape:
-        rule = "the frames of a video must be arrays (H, W, 3)"
-        refuse_file(path, rule, f"shape {shape}", "Pass RGB pictures.")
+        refuse_file(path, "the frames of a video must be arrays (H, W, 3)", f"shape {shape}")
     height, width, channels = shape
     check_video(path, width, height, fps=fps, channels=channels)
-    sink = {".mp4": _mp4, ".gif": _gif, "": _folder}[path.suffix.lower()]
     number = 0
-    with sink(path, width, height, fps) as write:
-        frame: np.ndarray | None = first
+
+    def samples(frame: np.ndarray | None) -> Iterator[np.ndarray]:
+        nonlocal number
         while frame is not None:
             if np.shape(frame) != shape:
-                refuse_file(
-                    path,
-                    "the frames of a video must have one shape",
-                    f"{np.shape(frame)} in frame {number}, {shape} before",
-                    "Resize them.",
-                )
+                got = f"{np.shape(frame)} in frame {number}, {shape} before"
+                refuse_file(path, "the frames of a video must have one shape", got)
             values = np.asarray(frame)
             if values.dtype != np.uint8 and values.dtype.kind != "f":
                 rule = "the frames of a video must be floats in [0, 1] or uint8"
-                refuse_file(path, rule, f"dtype {values.dtype}", "Convert them.")
-            write(to_samples(path, values, 8))
+                refuse_file(path, rule, f"dtype {values.dtype}")
+            yield to_samples(path, values, 8)
             number += 1
             frame = next(remaining, None)
+
+    write = {".mp4": _write_mp4, ".gif": _write_gif, "": _write_folder}[path.suffix.lower()]
+    write(path, samples(first), (width, height), fps)
     return number
 
 
 def _check_folder(path: Path) -> None:
     rule = "frames must be written to a new folder, or to one of frames"
     if path.exists() and not path.is_dir():
-        refuse_file(path, rule, "a file", "Choose another name, or end it in .mp4 or .gif.")
-    odd = (
-        sorted(each.name for each in path.iterdir() if not _is_frame(each)) if path.exists() else ()
-    )
-    if odd:
-        refuse_file(path, rule, f"a folder with {odd[0]}", "Choose another name.")
+        refuse_file(path, rule, "a file")
+    other = sorted(v.name for v in path.iterdir() if not _is_frame(v)) if path.exists() else ()
+    if other:
+        refuse_file(path, rule, f"a folder with {other[0]}")
 
 
 def _is_frame(path: Path) -> bool:
@@ -179,104 +164,98 @@ def _is_frame(path: Path) -> bool:
     return path.is_file() and digits.isdecimal() and path.name == _FRAME.format(int(digits))
 
 
-@contextlib.contextmanager
-def _folder(path: Path, width: int, height: int, fps: float) -> Iterator[_Write]:
+def _write_folder(
+    path: Path, frames: Iterator[np.ndarray], size: tuple[int, int], fps: float
+) -> None:
     target = Path(os.path.realpath(path))
     beside, old = (
         target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.tmp") for _ in range(2)
     )
-    number = 0
-
-    def write(frame: np.ndarray) -> None:
-        nonlocal number
-        write_image(beside / _FRAME.format(number), frame)
-        number += 1
-
     try:
         beside.mkdir()
-        yield write
+        for i, frame in enumerate(frames):
+            write_image(beside / _FRAME.format(i), frame)
         if target.exists():
             _check_folder(target)  # again: time has passed
             target.rename(old)
         beside.rename(target)
     finally:
-        for each in (beside, old):
-            shutil.rmtree(each, ignore_errors=True)
+        for folder in (beside, old):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
-@contextlib.contextmanager
-def _gif(path: Path, width: int, height: int, fps: float) -> Iterator[_Write]:
+def _write_gif(path: Path, frames: Iterator[np.ndarray], size: tuple[int, int], fps: float) -> None:
+    from PIL import Image
+
+    def pictures() -> Iterator[Image.Image]:
+        for i, frame in enumerate(frames):
+            picture = Image.fromarray(frame).quantize(256, Image.Quantize.MEDIANCUT)
+            # whole hundredths of a second, which alternate so that no error adds up
+            start, end = (round(100 * j / fps) for j in (i, i + 1))
+            picture.info["duration"] = 10 * (end - start)
+            yield picture
+
     with atomic(path) as file:
-        writer = GifWriter(file, width, height, fps)
-        yield writer.write
-        writer.finish()
+        rest = pictures()
+        next(rest).save(file, "GIF", save_all=True, append_images=rest, loop=0, interlace=0)
 
 
-@contextlib.contextmanager
-def _mp4(path: Path, width: int, height: int, fps: float) -> Iterator[_Write]:
+def _write_mp4(path: Path, frames: Iterator[np.ndarray], size: tuple[int, int], fps: float) -> None:
+    width, height = size
     even = ((0, height % 2), (0, width % 2), (0, 0))
-    size = f"{width + width % 2}x{height + height % 2}"
     rate = str(Fraction(fps).limit_denominator(100_000))
-    with atomic(path) as file, tempfile.TemporaryFile() as log:
+    with atomic_path(path) as beside, tempfile.TemporaryFile() as log:
         command = [
             *(_ffmpeg(), "-hide_banner", "-nostdin", "-y", "-loglevel", "error"),
-            *("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", size, "-framerate", rate),
+            *("-f", "rawvideo", "-pix_fmt", "rgb24"),
+            *("-s", f"{width + width % 2}x{height + height % 2}", "-framerate", rate),
             *("-i", "pipe:0", "-c:v", "libx264", "-crf", "18"),
             *("-vf", "scale=out_color_matrix=bt709:out_range=tv,format=yuv420p"),
             *("-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "bt709"),
-            *("-movflags", "+faststart", "-f", "mp4", f"file:{file.name}"),
+            *("-movflags", "+faststart", "-f", "mp4", f"file:{beside}"),
         ]
-        # in a session of its own, so that Ctrl-C reaches it through this process alone
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-            start_new_session=True,
-        )
-        assert process.stdin is not None
-        stdin = process.stdin
-
-        def failed() -> RuntimeError:
-            process.wait()
-            log.seek(0)
-            said = log.read().decode(errors="replace").split("\n")
-            why = next(
-                (line.strip() for line in said if line.strip()), f"exit {process.returncode}"
-            )
-            return RuntimeError(f"{path} could not be written: ffmpeg says: {why}")
-
-        def write(frame: np.ndarray) -> None:
+        # not imageio_ffmpeg.write_frames, which prints what ffmpeg says and takes a failure at the
+        # end for success; in a session of its own, so that Ctrl-C reaches it through this process
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdin=pipe, stderr=log, start_new_session=True) as process:
+            assert process.stdin is not None
             try:
-                stdin.write(np.pad(frame, even, mode="edge").tobytes())
-            except BrokenPipeError:
-                raise failed() from None
+                for frame in frames:
+                    data = np.pad(frame, even, mode="edge").tobytes()
+                    if not _sent(process.stdin.write, data):
+                        break
+                else:
+                    _sent(process.stdin.close)
+                if process.wait():
+                    log.seek(0)
+                    lines = log.read().decode(errors="replace").split("\n")
+                    first = next((line.strip() for line in lines if line.strip()), "")
+                    why = first or f"exit {process.returncode}"
+                    raise RuntimeError(f"{path} could not be written: ffmpeg says: {why}")
+            except BaseException:
+                process.kill()
+                raise
+            finally:
+                with contextlib.suppress(OSError):
+                    process.stdin.close()
 
-        try:
-            yield write
-            try:
-                stdin.close()
-            except BrokenPipeError:
-                raise failed() from None
-            if process.wait():
-                raise failed()
-        except BaseException:
-            process.kill()
-            process.wait()
-            raise
-        finally:
-            with contextlib.suppress(OSError):
-                stdin.close()
+
+def _sent(send: Callable[..., object], *data: bytes) -> bool:
+    """Whether ffmpeg took it; where it has ended, its status tells why."""
+    try:
+        send(*data)
+    except BrokenPipeError:
+        return False
+    return True
 
 
 def _ffmpeg() -> str:
     """Return the path of an ffmpeg, or refuse."""
-    rule, remedy = "an .mp4 needs the package imageio-ffmpeg", "pip install 'coordnet[video]'"
     try:
         from imageio_ffmpeg import get_ffmpeg_exe
 
         return get_ffmpeg_exe()
-    except ImportError:
-        refuse(rule, "an installation without it", f"Run: {remedy}; or write a .gif.")
-    except RuntimeError:
-        refuse(rule, "one without a program ffmpeg", f"Run: {remedy}; or write a .gif.")
+    except (ImportError, RuntimeError) as error:
+        fault = "it is not installed" if isinstance(error, ImportError) else "no program ffmpeg"
+        remedy = "Run: pip install 'coordnet[video]'; or write a .gif."
+        refuse("an .mp4 needs the package imageio-ffmpeg", fault, remedy)

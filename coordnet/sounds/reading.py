@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
-from .checks import (
-    FULL_SCALE,
-    MAX_VALUES,
-    check_amount,
-    check_rate,
-    find_damage,
-    refuse_sound,
-    soundfile,
-)
-from .formats import check_audio_output, subtype_for
-from .writing import AudioWriter, write_audio
+from ..checks import readable_file
+from ..files import refuse_file
+from .audio import Audio, first_not_finite
+from .formats import check_rate, soundfile
+from .truncation import find_damage
 
-__all__ = [
-    "MAX_VALUES",
-    "Audio",
-    "AudioWriter",
-    "check_audio_output",
-    "read_audio",
-    "subtype_for",
-    "write_audio",
-]
+__all__ = ["MAX_VALUES", "read_audio"]
+
+MAX_VALUES = 2**28
+"""The most samples of all channels together unless the caller says otherwise."""
 
 _FORMATS = ("WAV", "WAVEX", "RF64", "FLAC", "OGG", "AIFF")
 # how a file may begin: libsndfile would take much else for headerless or compressed sound
@@ -40,68 +28,9 @@ _DTYPES = {
     **dict.fromkeys(("PCM_24", "PCM_32"), "int32"),
     **dict.fromkeys(("FLOAT", "DOUBLE", "VORBIS", "OPUS"), "float32"),
 }
+_FULL_SCALE = {"int16": 2.0**15, "int32": 2.0**31, "float32": 1.0}
 _UNKNOWN_LENGTH = 2**63 - 1  # what libsndfile says where a header does not tell
 _BLOCK = 1 << 16
-
-
-@dataclass(frozen=True, eq=False)
-class Audio:
-    """A sound as its file has it.
-
-    Attributes:
-        samples: ``(N, C)``, one row for each instant n / rate in seconds, one column for each
-            channel; int16 (8- and 16-bit PCM, A-law, µ-law), int32 (24- and 32-bit PCM, shifted
-            up to 32 bits) or float32 (floats, Vorbis, Opus).
-        peak: the stored number that means 1.0: 2^15, 2^31, or 1.0 for floats, whose own scale is
-            kept.
-        rate: samples a second, Hz.
-        format: the container, as soundfile names it: WAV, WAVEX, RF64, FLAC, OGG, AIFF.
-        subtype: the encoding of a sample, as soundfile names it: PCM_16, FLOAT, VORBIS, ….
-        notes: sentences to print.
-        warnings: such sentences where something is likely to be wrong.
-    """
-
-    samples: np.ndarray
-    peak: float
-    rate: int
-    format: str
-    subtype: str
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        return (
-            f"Audio({self.frames:,} x {self.channels} {self.samples.dtype} at {self.rate:,} Hz, "
-            f"{self.seconds:.4g} s, {self.format} {self.subtype})"
-        )
-
-    @property
-    def frames(self) -> int:
-        """Number of samples N of each channel."""
-        return self.samples.shape[0]
-
-    @property
-    def channels(self) -> int:
-        """Number of channels C."""
-        return self.samples.shape[1]
-
-    @property
-    def seconds(self) -> float:
-        """N / rate."""
-        return self.frames / self.rate
-
-    def values(self, which: slice | None = None) -> np.ndarray:
-        """Return samples / peak: in [-1, 1) for PCM, on the file's own scale for floats.
-
-        Args:
-            which: the rows wanted; all of them by default.
-
-        Returns:
-            A new float32 array ``(n, C)``. 8-bit bytes 128, 255 and 0 give 0, 0.9921875 and -1.
-        """
-        chosen = self.samples if which is None else self.samples[which]
-        # a power of two: what float32 can hold is divided without a second rounding
-        return chosen.astype(np.float32) / np.float32(self.peak)
 
 
 def read_audio(path: str | os.PathLike[str], *, max_values: int | None = MAX_VALUES) -> Audio:
@@ -121,129 +50,71 @@ def read_audio(path: str | os.PathLike[str], *, max_values: int | None = MAX_VAL
             short (its header promises more than it holds) or too long; it has no samples, an
             impossible rate, or samples that are not finite.
     """
-    path = Path(path)
     library = soundfile()
-    _check_file(path)
+    path = readable_file(path, "a sound")
+    with path.open("rb") as stream:
+        start = stream.read(12)
+        damage = find_damage(stream)
+    rule = "a sound must be a WAV, FLAC, Ogg or AIFF"
+    if not start.startswith(_STARTS):
+        refuse_file(path, rule, f"a file that starts with {start!r}")
     try:
         with library.SoundFile(os.fsencode(path)) as file:
-            kind, subtype = str(file.format), str(file.subtype)
-            _check_kind(path, kind, subtype)
-            check_rate(path, int(file.samplerate))
-            notes, warnings = _examined(path, kind, subtype)
+            kind, subtype, rate = str(file.format), str(file.subtype), int(file.samplerate)
+            if kind not in _FORMATS:
+                refuse_file(path, rule, f"a file in the format {kind}")
+            if subtype not in _DTYPES:
+                rule = f"the samples of a sound must be one of {', '.join(_DTYPES)}"
+                refuse_file(path, rule, subtype)
+            check_rate(path, rate)
+            if damage is not None and kind != "OGG":
+                _refuse_cut(path, damage)
             samples = _decode(path, file, _DTYPES[subtype], max_values)
-            peak = FULL_SCALE[str(samples.dtype)]
-            found = Audio(samples, peak, int(file.samplerate), kind, subtype, notes, warnings)
     except library.LibsndfileError as error:
-        _refuse_undecodable(path, error)
-    _check_finite(path, found)
-    return found
-
-
-def _check_file(path: Path) -> None:
-    rule = "a sound must be a readable file"
-    try:
-        if path.is_dir():
-            refuse_sound(path, rule, "a folder", "Name one of the files in it.")
-        if not path.exists():
-            refuse_sound(path, rule, "no such file", "Check the name and the folder.")
-        if not path.is_file():
-            refuse_sound(path, rule, "not a regular file", "Save it to a file first.")
-        with path.open("rb") as file:
-            start = file.read(12)
-    except OSError as error:
-        refuse_sound(path, rule, error.strerror or error, "Check the file's permissions.")
-    if not start:
-        refuse_sound(path, rule, "an empty file (0 bytes)", "Save or download it again.")
-    if not start.startswith(_STARTS):
-        _refuse_kind(path, f"a file that starts with {start!r}")
-
-
-def _refuse_kind(path: Path, got: str) -> NoReturn:
-    refuse_sound(path, "a sound must be a WAV, FLAC, Ogg or AIFF", got, "Convert it to a WAV.")
-
-
-def _check_kind(path: Path, kind: str, subtype: str) -> None:
-    if kind not in _FORMATS:
-        _refuse_kind(path, f"a file in the format {kind}")
-    if subtype not in _DTYPES:
-        refuse_sound(
-            path,
-            f"the samples of a sound must be one of {', '.join(_DTYPES)}",
-            subtype,
-            "Convert it to 16-bit PCM.",
-        )
-
-
-def _examined(path: Path, kind: str, subtype: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return notes and warnings; refuse a file whose header promises more than it holds."""
+        reason = getattr(error, "error_string", "") or "it cannot be decoded"
+        refuse_file(path, "a sound must be whole and undamaged", reason)
     notes, warnings = (), ()
     if subtype in ("VORBIS", "OPUS"):
         notes = (f"{subtype.title()} is lossy: its decoded samples are what is fitted.",)
-    damage = find_damage(path)
-    if damage is not None and kind == "OGG":  # some recorders of streams leave the mark out
+    if damage is not None:  # some recorders of Ogg streams leave the mark of the last page out
         warnings = (f"{damage[0].upper()}{damage[1:]}: the sound may be cut short.",)
-    elif damage is not None:
-        _refuse_cut(path, damage)
-    return notes, warnings
+    peak = _FULL_SCALE[str(samples.dtype)]
+    return Audio(samples, peak, rate, kind, subtype, notes, warnings)
 
 
 def _refuse_cut(path: Path, damage: str) -> NoReturn:
-    refuse_sound(path, "a sound must be whole", damage, "Save or download it again.")
-
-
-def _refuse_undecodable(path: Path, error: Exception) -> NoReturn:
-    reason = " ".join(str(getattr(error, "error_string", "") or "it cannot be decoded").split())
-    refuse_sound(
-        path,
-        "a sound must be whole and undamaged",
-        reason,
-        "Save or download it again, or convert it to a WAV.",
-    )
+    refuse_file(path, "a sound must be whole", damage)
 
 
 def _decode(path: Path, file: Any, dtype: str, max_values: int | None) -> np.ndarray:
     """Decode all frames to ``(N, C)``, block by block."""
     frames, channels = max(0, int(file.frames)), int(file.channels)
     if frames == _UNKNOWN_LENGTH:  # a FLAC from a pipe, which the library cannot read so
-        rule, got = "a sound's header must say how long it is", "it does not"
-        refuse_sound(path, rule, got, "Convert it to a WAV.")
-    check_amount(path, frames, channels, np.dtype(dtype).itemsize, max_values)
+        rule = "a sound's header must say how long it is"
+        refuse_file(path, rule, "it does not", "Convert it to a WAV.")
+    if max_values is not None and frames * channels > max_values:
+        size = frames * channels * np.dtype(dtype).itemsize / 1e9
+        refuse_file(
+            path,
+            f"a sound may have at most {max_values:,} samples, all channels together",
+            f"{frames:,} frames of {channels} channels, which need {size:.1f} GB",
+            "Cut it, or call read_audio with max_values=None (or a higher number).",
+        )
     if not frames:
-        refuse_sound(path, "a sound must have samples", "none", "Record or save it again.")
-    samples = np.empty((frames, channels), dtype)
-    done = 0
+        refuse_file(path, "a sound must have samples", "none")
+    samples, done = np.empty((frames, channels), dtype), 0
     while done < frames:
+        reason = ""
         try:
             block = file.read(min(_BLOCK, frames - done), dtype=dtype, always_2d=True)
         except RuntimeError as error:  # a damaged FLAC; the library's own error is one
             block, reason = samples[:0], f". {getattr(error, 'error_string', error)}"
-        else:
-            reason = ""
         if not len(block):
             got = f"decoding ends after {done:,} of {frames:,} samples{reason}"
             _refuse_cut(path, got.rstrip(". "))
+        bad = first_not_finite(block, done) if dtype == "float32" else None
+        if bad is not None:
+            refuse_file(path, "every sample must be a finite float32", bad)
         samples[done : done + len(block)] = block
         done += len(block)
     return samples
-
-
-def _check_finite(path: Path, audio: Audio) -> None:
-    """Refuse floats that are NaN or infinite, naming the first."""
-    if audio.samples.dtype.kind != "f":
-        return
-    bad = 0
-    first: tuple[int, int] | None = None
-    for start in range(0, audio.frames, _BLOCK):
-        wrong = ~np.isfinite(audio.samples[start : start + _BLOCK])
-        bad += int(wrong.sum())
-        if first is None and wrong.any():
-            row, column = np.argwhere(wrong)[0]
-            first = start + int(row), int(column)
-    if first is not None:
-        refuse_sound(
-            path,
-            "every sample must be a finite float32",
-            f"{audio.samples[first]} at sample {first[0]:,} of channel {first[1]} "
-            f"({bad:,} such values)",
-            "Repair the file before fitting it.",
-        )

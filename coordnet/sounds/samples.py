@@ -29,11 +29,8 @@ class AudioSamples(StoredSamples):
 
     def __init__(self, samples: np.ndarray, peak: float, rate: float) -> None:
         if samples.ndim != 2 or not samples.size:
-            refuse(
-                "a sound must be an array (N, C) with samples",
-                f"shape {samples.shape}",
-                "Add the axis of channels: samples[:, None].",
-            )
+            rule = "a sound must be an array (N, C) with samples"
+            refuse(rule, f"shape {samples.shape}", "Of one channel: samples[:, None].")
         super().__init__(samples, peak)
         self.rate = float(rate)
 

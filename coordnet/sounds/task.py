@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import functools
-import math
 from pathlib import Path
 from typing import Any, ClassVar
-
-import numpy as np
 
 from ..errors import InputError, integer_at_least, refuse
 from ..field import Field
@@ -16,15 +13,18 @@ from ..kinds.listener import Listener
 from ..kinds.options import RenderOptions
 from ..kinds.recipe import Recipe
 from ..kinds.task import About, FieldTask
-from ..metrics.psnr_snr import psnr_from_mse, snr_from_squares
 from ..rendering.signal import render_signal
 from ..text import plural, readable
 from ..training import FitConfig
+from .audio import Audio
 from .figures import SoundFigure
+from .formats import check_audio_output, subtype_for
 from .options import SoundOptions, SoundRender
 from .presets import audio_recipe
-from .reading import Audio, AudioWriter, check_audio_output, read_audio, subtype_for
+from .reading import read_audio
+from .rendering import measure
 from .samples import AudioSamples
+from .writing import AudioWriter
 
 __all__ = ["SoundTask"]
 
@@ -108,40 +108,23 @@ class SoundTask(FieldTask[SoundOptions]):
             folder / name, audio.channels, audio.rate, subtype_for(name, audio.subtype)
         )
         with writer:
-            found = self._measure(model, (figure, writer))
+            errors = self._measure(model, writer, figure)
         if writer.clipped:
             self.warnings.append(_about_clipping(writer, name))
         figure.save(folder / "comparison.png")
-        return found
+        return errors
 
     def _measure(
-        self, field: Field, takers: tuple[SoundFigure, AudioWriter] | None = None
+        self, model: Field, writer: AudioWriter | None = None, figure: SoundFigure | None = None
     ) -> dict[str, float]:
-        """Render the field at the sound's own instants; return PSNR, RMSE and SNRs."""
-        audio, start = self.audio, 0
-        signal, error = np.zeros((2, audio.channels))
-        blocks = render_signal(
-            field, audio.frames, audio.rate, device=next(field.parameters()).device
+        frames = self.audio.frames
+        return measure(
+            model,
+            self.audio,
+            writer=writer,
+            figure=figure,
+            progress=lambda done: self.listener.progress("render", done, frames),
         )
-        for values in blocks:
-            target = audio.values(slice(start, start + len(values)))
-            start += len(values)
-            signal += np.square(target, dtype=np.float64).sum(0)
-            error += np.square(values.astype(np.float64) - target).sum(0)
-            if takers is not None:
-                takers[0].add(target, values)
-                takers[1].write(values)
-            self.listener.progress("render", len(values), audio.frames)
-        mean = float(error.sum()) / (audio.frames * audio.channels)
-        found = {
-            "psnr": psnr_from_mse(mean, _PEAK),
-            "rmse": math.sqrt(mean),
-            "snr": snr_from_squares(float(signal.sum()), float(error.sum())),
-        }
-        if audio.channels > 1:
-            pairs = zip(signal.tolist(), error.tolist(), strict=True)
-            found |= {f"snr_{i}": snr_from_squares(*pair) for i, pair in enumerate(pairs)}
-        return found
 
     @classmethod
     def render(

@@ -1,4 +1,4 @@
-"""Sound files out: clip, scale, round, block by block, and the whole file in place at once."""
+"""Sound files out: clip, scale and round block by block, and an atomic write."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..files import atomic
-from .checks import refuse_sound, soundfile
-from .formats import check_audio_output, container_of
+from ..files import atomic_path, refuse_file
+from .audio import first_not_finite
+from .formats import check_audio_output, container_of, soundfile
 
 __all__ = ["AudioWriter", "write_audio"]
 
@@ -24,9 +23,9 @@ _LOGARITHMIC = ("ULAW", "ALAW")
 
 
 class AudioWriter:
-    """A sound file that is written block by block, and appears whole or not at all.
+    """A sound file written atomically, block by block.
 
-    A context manager: the file takes its name where the block ends without an error. Whole-number
+    A context manager: the file takes its name where the block ends without an error. Integer
     encodings get round(value · 2^(bits-1)), clipped to the range that they have: 1.2 in 16 bits is
     32767. Floats keep their scale.
 
@@ -43,7 +42,7 @@ class AudioWriter:
     Raises:
         InputError: see `check_audio_output`; a block of another shape, or with values that are
             not finite.
-        OSError: the folder is missing or not writable, or the disk is full.
+        OSError: the disk is full.
 
     Example:
         >>> with AudioWriter("tone.wav", channels=1, rate=8000) as file:
@@ -51,11 +50,7 @@ class AudioWriter:
     """
 
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        channels: int,
-        rate: int,
-        subtype: str = "PCM_16",
+        self, path: str | os.PathLike[str], channels: int, rate: int, subtype: str = "PCM_16"
     ) -> None:
         check_audio_output(path, 0, channels, rate, subtype)
         self.path, self.channels, self.rate, self.subtype = Path(path), channels, rate, subtype
@@ -64,47 +59,55 @@ class AudioWriter:
 
     def __enter__(self) -> AudioWriter:
         library = soundfile()
-        container = container_of(self.path)
         with contextlib.ExitStack() as stack:
-            self._sink = _Sink(stack.enter_context(atomic(self.path)))
+            self._beside = stack.enter_context(atomic_path(self.path))
             try:
                 self._file = library.SoundFile(
-                    self._sink,
+                    os.fsencode(self._beside),
                     "w",
                     samplerate=self.rate,
                     channels=self.channels,
-                    format=container,
+                    format=container_of(self.path),
                     subtype=self.subtype,
                 )
             except library.LibsndfileError as error:
-                self._sink.raise_error()
-                refuse_sound(
-                    self.path,
-                    "a sound must be one that its container can hold",
-                    f"{self.channels} channels of {self.subtype} at {self.rate:,} Hz: "
-                    f"{error.error_string}",
-                    "Choose .wav.",
-                )
+                self._raise_of_disk()
+                got = f"{self.channels} channels of {self.subtype} at {self.rate:,} Hz"
+                rule = "a sound must be one that its container can hold"
+                refuse_file(self.path, rule, f"{got}: {error.error_string}")
+            stack.push(self._close)
             self._stack = stack.pop_all()
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
+        self, kind: type[BaseException] | None, error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:
-        # an error of the disk is raised inside the stack, so that nothing is put in place
-        self._stack.push(self._finish)
+    ) -> None:  # fmt: skip
         self._stack.__exit__(kind, error, trace)
 
-    def _finish(self, kind: type[BaseException] | None, *details: object) -> None:
-        """Write the header, which knows the length only now."""
+    def _close(self, kind: type[BaseException] | None, *details: object) -> None:
+        """Write the header, which knows the length only now, and look at the last sample.
+
+        libsndfile says nothing where a full disk takes no more of what it writes at the end.
+        """
         try:
             self._file.close()
-        finally:
-            if kind is None:
-                self._sink.raise_error()
+            whole = kind is not None or not self._done or self._is_whole()
+        except RuntimeError:
+            whole = kind is not None
+        if not whole:
+            self._raise_of_disk()
+            raise RuntimeError(f"{self.path} could not be encoded to its end")
+
+    def _is_whole(self) -> bool:
+        with soundfile().SoundFile(os.fsencode(self._beside)) as file:
+            file.seek(self._done - 1)
+            return file.frames == self._done and len(file.read(1)) == 1
+
+    def _raise_of_disk(self) -> None:
+        """Raise the `OSError` of a disk that takes no more, which libsndfile does not pass on."""
+        with open(self._beside, "ab") as file:
+            file.write(bytes(1 << 16))
 
     def write(self, values: np.ndarray) -> None:
         """Append samples.
@@ -114,21 +117,12 @@ class AudioWriter:
         """
         values = np.asarray(values)
         if values.ndim != 2 or values.shape[1] != self.channels or values.dtype.kind != "f":
-            refuse_sound(
-                self.path,
-                f"a block of samples must be floats (n, {self.channels})",
-                f"{values.dtype} of shape {values.shape}",
-                "Pass one column for each channel.",
-            )
-        bad = ~np.isfinite(values)
-        if bad.any():
-            row, column = (int(i) for i in np.argwhere(bad)[0])
-            refuse_sound(
-                self.path,
-                "every sample must be finite",
-                f"{values[row, column]} at sample {self._done + row:,} of channel {column}",
-                "A fit that gives such values has diverged: lower its learning rate.",
-            )
+            rule = f"a block of samples must be floats (n, {self.channels})"
+            refuse_file(self.path, rule, f"{values.dtype} of shape {values.shape}")
+        bad = first_not_finite(values, self._done)
+        if bad is not None:
+            remedy = "A fit that gives such values has diverged: lower its learning rate."
+            refuse_file(self.path, "every sample must be finite", bad, remedy)
         if values.size:
             self.largest = max(self.largest, float(np.abs(values).max()))
         stored, clipped = _stored(values, self.subtype)
@@ -137,9 +131,8 @@ class AudioWriter:
         try:
             self._file.write(stored)
         except (RuntimeError, AssertionError) as error:  # the library's own, and its short write
-            self._sink.raise_error()
+            self._raise_of_disk()
             raise RuntimeError(f"{self.path} could not be encoded: {error}") from error
-        self._sink.raise_error()
 
 
 def _stored(values: np.ndarray, subtype: str) -> tuple[np.ndarray, int]:
@@ -149,56 +142,10 @@ def _stored(values: np.ndarray, subtype: str) -> tuple[np.ndarray, int]:
         return np.ascontiguousarray(values, dtype=dtype), 0
     bits = 16 if subtype in _LOGARITHMIC else _BITS[subtype]
     peak = 2.0 ** (bits - 1)
-    whole = np.rint(values.astype(np.float64) * peak)
-    clipped = int(np.count_nonzero(np.abs(values) > 1.0))
-    whole = np.clip(whole, -peak, peak - 1)
-    held = 16 if bits <= 16 else 32
-    dtype = np.int16 if held == 16 else np.int32
-    return np.ascontiguousarray(whole * 2.0 ** (held - bits), dtype=dtype), clipped
-
-
-class _Sink:
-    """A file for the library's callbacks, in which no exception may be raised."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._error: OSError | None = None
-
-    def raise_error(self) -> None:
-        """Raise the first error that a callback met."""
-        if self._error is not None:
-            raise self._error
-
-    def write(self, data: Any) -> int:
-        """Write, or remember why not; the library sees a short write."""
-        try:
-            return self._file.write(data)
-        except OSError as error:
-            self._error = self._error or error
-            return 0
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        """Go to a place in the file."""
-        try:
-            return self._file.seek(offset, whence)
-        except OSError as error:
-            self._error = self._error or error
-            return -1
-
-    def tell(self) -> int:
-        """Return the place in the file."""
-        try:
-            return self._file.tell()
-        except OSError as error:
-            self._error = self._error or error
-            return -1
-
-    def flush(self) -> None:
-        """Write out what is buffered."""
-        try:
-            self._file.flush()
-        except OSError as error:
-            self._error = self._error or error
+    integers = np.clip(np.rint(values.astype(np.float64) * peak), -peak, peak - 1)
+    width, dtype = (16, np.int16) if bits <= 16 else (32, np.int32)
+    stored = np.ascontiguousarray(integers * 2.0 ** (width - bits), dtype=dtype)
+    return stored, int(np.count_nonzero(np.abs(values) > 1.0))
 
 
 def write_audio(
@@ -209,7 +156,7 @@ def write_audio(
     channels: int | None = None,
     subtype: str = "PCM_16",
 ) -> int:
-    """Write a sound; the file appears whole or not at all.
+    """Write a sound atomically.
 
     Args:
         path: the file; its ending chooses the container, and an existing one is replaced.
@@ -224,7 +171,7 @@ def write_audio(
 
     Raises:
         InputError: see `AudioWriter`.
-        OSError: the folder is missing or not writable, or the disk is full.
+        OSError: the disk is full.
     """
     if isinstance(values, np.ndarray):
         block = values[:, None] if values.ndim == 1 else values
@@ -232,7 +179,7 @@ def write_audio(
     else:
         blocks = iter(values)
     if channels is None:
-        refuse_sound(path, "blocks need their number of channels", "None", "Pass channels=1.")
+        refuse_file(path, "blocks need their number of channels", "channels=None")
     with AudioWriter(path, channels, rate, subtype) as file:
         for block in blocks:
             file.write(block)

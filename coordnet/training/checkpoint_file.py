@@ -27,12 +27,9 @@ def damaged(path: Path, what: str) -> NoReturn:
 
 
 _CHECKPOINT_FILE = TensorFileKind(
-    noun="checkpoint",
-    described="a fit",
+    noun="a checkpoint",
     key="coordnet.checkpoint",
     number=1,
-    instead="Pass the file of a fit.",
-    version="Go on with the version of coordnet that wrote it.",
     damaged=damaged,
 )
 

@@ -303,7 +303,7 @@ def test_a_signal_while_the_pictures_are_made(
         signal.raise_signal(getattr(signal, number))
         pytest.fail("it should have ended")
 
-    monkeypatch.setattr("coordnet.pictures.task.render_image", slow)
+    monkeypatch.setattr("coordnet.pictures.task.measure", slow)
     found = run(*FIT, "--steps", "8", "--overwrite", "--seed", "4")
     assert found.status == 128 + getattr(signal, number)
     one_line(found.err, "the model is saved, not all of its pictures")

@@ -1,53 +1,26 @@
 """An encoding added as CONTRIBUTING says, one class and one line in ENCODINGS, on every path."""
 
+import importlib
 import math
 import sys
-import types
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 import coordnet as cn
-from coordnet.encodings import ENCODINGS, Encoding
-
-
-class Triangles(Encoding):
-    """Triangle waves of 1 … k oscillations a period along each axis, and their quarter shifts."""
-
-    def __init__(self, in_dim, k, period=1.0):
-        super().__init__(in_dim)
-        self.k = k
-        self.periods = (
-            tuple(period) if isinstance(period, (list, tuple)) else (period,) * self.in_dim
-        )
-
-    @property
-    def out_dim(self):
-        return 2 * self.k * self.in_dim
-
-    def spec(self):
-        return {
-            "name": "triangles",
-            "in_dim": self.in_dim,
-            "k": self.k,
-            "period": list(self.periods),
-        }
-
-    def features(self, x, dtype):
-        period = torch.tensor(self.periods, dtype=torch.float64)
-        turns = (x.double() / period).remainder(1.0)[..., None]
-        turns = turns * torch.arange(1, self.k + 1, dtype=torch.float64)
-        waves = [4 * (t - t.round()).abs() - 1 for t in (turns, turns + 0.25)]
-        return torch.stack(waves, -1).flatten(-3).to(dtype)
+from coordnet.encodings import ENCODINGS
 
 
 @pytest.fixture(autouse=True)
-def _added(monkeypatch):
-    module = types.ModuleType("coordnet.encodings.triangles")
-    module.Triangles = Triangles
-    monkeypatch.setitem(sys.modules, module.__name__, module)
+def triangles(monkeypatch):
+    """The class of the package in tests/extension, as if it were coordnet's own."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "extension")
+    module = importlib.import_module("coordnet_outlines.triangles")
+    monkeypatch.setitem(sys.modules, "coordnet.encodings.triangles", module)
     monkeypatch.setitem(ENCODINGS._entries, "triangles", "triangles:Triangles")
+    return module.Triangles
 
 
 def values(x):
@@ -117,9 +90,9 @@ def test_it_is_among_the_choices_and_in_refusals(run, refused, picture, pixels):
     refused("fit", "p.png", "--encoding", "identity", "--k", "2", words=["or triangles", "--k 2"])
 
 
-def test_a_period_that_the_encoding_does_not_have_is_refused(refused, monkeypatch):
+def test_a_period_that_the_encoding_does_not_have_is_refused(refused, triangles, monkeypatch):
     monkeypatch.setattr(
-        Triangles, "for_signal", classmethod(lambda cls, signal: {"k": 2, "period": 12.0})
+        triangles, "for_signal", classmethod(lambda cls, signal: {"k": 2, "period": 12.0})
     )
     with open("t.csv", "w") as file:
         file.write("\n".join(["t,y", *(f"{n},{n % 24}" for n in range(96))]))

@@ -14,7 +14,7 @@ import torch
 import coordnet as cn
 from coordnet.cli.arguments import parser
 from coordnet.scenes import Cameras, look_at, original_nerf
-from coordnet.scenes.views import PATHS
+from coordnet.scenes.camera_choice import PATHS
 
 LOWER, UPPER = [-1.0, -1.0, -1.0], [1.0, 1.0, 0.5]
 DENSITY = 30.0
@@ -36,7 +36,7 @@ def scene(tmp_path_factory):
     poses = look_at(torch.tensor(eyes, dtype=torch.float64), (0.0, 0.0, 0.0))
     cameras = Cameras.pinhole(poses, 20.0, width=16, height=12)
     about = {
-        "lens": {"width": 16, "height": 12, "focal": [20.0, 20.0], "center": [8.0, 6.0],
+        "lens": {"width": 16, "height": 12, "focal": [20.0, 20.0], "principal_point": [8.0, 6.0],
                  "distortion": None},
         "poses": cameras.poses.flatten(1).tolist(),
         "box": [LOWER, UPPER],
@@ -125,7 +125,7 @@ def transforms():
 def test_cameras_of_a_file(run, scene):
     found = run("render", scene, "-o", "c.gif", "--camera", transforms())
     assert "2 views of 20 x 20, on white at 30 a second; the cameras in cameras.json" in found.out
-    assert iio.imread("c.gif").shape == (2, 20, 20, 3)
+    assert iio.imread("c.gif").shape == (1, 20, 20, 3)  # both cameras show the same
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_cameras_of_a_file(run, scene):
         (["-o", "a.png", "--size", "40"], ["WIDTHxHEIGHT"]),
         (["-o", "a.png", "--rate", "8000"], ["--rate", "scene"]),
         (["-o", "a.png", "--camera", "nowhere.json"], ["nowhere.json"]),
-        (["-o", "a.gif", "--camera", "c.json", "--path", "orbit"], ["one of them"]),
+        (["-o", "a.gif", "--camera", "c.json", "--path", "orbit"], ["file or from a path"]),
         (["-o", "no/a.gif"], ["folder must exist", "no"]),
         (["-o", "no/a"], ["folder must exist", "no"]),
     ],
@@ -213,7 +213,7 @@ class TestExport:
             (["m.ply", "--level", "50", "--resolution", "8"], ["level, 50", "up to 30", "lower"]),
             (["m.ply", "--level", "0"], ["--level"]),
             (["m.ply", "--resolution", "0"], ["--resolution"]),
-            (["m.ply", "--resolution", "5000"], ["at most 2048"]),
+            (["m.ply", "--resolution", "5000"], ["at most 2,048"]),
             (["m.obj"], [".ply", "m.obj"]),
             (["no/m.ply"], ["folder must exist"]),
             ([], ["output"]),

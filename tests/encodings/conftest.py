@@ -1,8 +1,13 @@
 """What the encodings' tests share: exact sines, exact comparison, thread counts."""
 
+import sys
+from pathlib import Path
+
 import mpmath
 import pytest
 import torch
+
+sys.path.append(str(Path(__file__).parent))  # of small_encodings
 
 BITS = {
     torch.float64: torch.int64,

@@ -62,12 +62,12 @@ def read_all(name, folder, count, failures):
         try:
             kind.read(path, rng)
             taken += 1
-        except REFUSALS:
-            pass
-        except BaseException as error:
+        except REFUSALS as error:
+            said = f"several lines: {error}" if "\n" in str(error) else None
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
             said = traceback.format_exc()
-            if isinstance(error, KeyboardInterrupt):
-                raise
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
             signal.alarm(0)

@@ -7,23 +7,8 @@ import struct
 import zlib
 
 ABSURD = (
-    *(
-        0,
-        1,
-        -1,
-        2,
-        255,
-        65535,
-        2**31 - 1,
-        2**31,
-        2**32 - 1,
-        2**53,
-        2**63 - 1,
-        2**64,
-        10**12,
-        10**40,
-    ),
-    *(-(2**63), 1e308, 1e-308, 5e-324, math.nan, math.inf, -math.inf, 0.5, -0.0, 1e18),
+    *(0, 1, -1, 2, 255, 65535, 2**31 - 1, 2**31, 2**32 - 1, 2**53, 2**63 - 1, 2**64, 10**12),
+    *(10**40, -(2**63), 1e308, 1e-308, 5e-324, math.nan, math.inf, -math.inf, 0.5, -0.0, 1e18),
 )
 TEXTS = (
     *("", " ", "\0", "a\0b", "a\nb", "\x1b[2J\x07", "\r", "../../etc/passwd", "/etc/passwd"),
@@ -56,9 +41,9 @@ def hostile_value(random):
     return nested(random.choice([3, 50, 400]))
 
 
-def mutate_value(random, value, times=None):
+def mutate_value(random, value):
     """Change a JSON value in a few places at random; return it."""
-    for _ in range(times or random.choice([1, 1, 1, 2, 4])):
+    for _ in range(random.choice([1, 1, 1, 2, 4])):
         places = list(_places(value))
         if not places:
             return hostile_value(random)
@@ -67,17 +52,19 @@ def mutate_value(random, value, times=None):
         if action == 0:
             del holder[key]
         elif action == 1 and isinstance(holder[key], (int, float)):
-            number = holder[key]
-            holder[key] = random.choice(
-                [-number, number + 1, number * 10, float(number), str(number)]
-            )
+            n = holder[key]
+            holder[key] = random.choice([-n, n + 1, n * 10, float(n), str(n)])
         elif action == 2:
-            holder[key] = json.loads(json.dumps(random.choice(places)[0]))
+            holder[key] = _copy(random.choice(places)[0])
         elif action == 3 and isinstance(holder, list) and len(holder) < 1000:
-            holder.extend(json.loads(json.dumps(holder)))
+            holder.extend(_copy(holder))
         else:
             holder[key] = hostile_value(random)
     return value
+
+
+def _copy(value):
+    return json.loads(json.dumps(value))
 
 
 def _places(value):
@@ -88,33 +75,13 @@ def _places(value):
             yield from _places(each)
 
 
-def json_bytes(value):
-    """Return JSON text, lone surrogates and all."""
-    return json.dumps(value).encode()
-
-
 PATHS = (
     *("../../../../../../etc/passwd", "/etc/passwd", "/dev/zero", "/dev/stdin", "/dev/tty", "/"),
-    *(
-        "fifo.png",
-        "/proc/self/environ",
-        "loop",
-        "loop/0.png",
-        "images/loop/images/0.png",
-        "folder",
-        "images/",
-        "images",
-    ),
-    *("a\0b", "images/0.png\0.jpg", "a\nb", "a\rb\x1b[2K", "x" * 256, "x/" * 3000, "\ud800", "."),
-    *(
-        "..\\..\\x",
-        "C:\\x.png",
-        "\\\\host\\share\\x.png",
-        "file:///etc/passwd",
-        "~/x.png",
-        "images_2",
-    ),
-    *("images//0.png", "./images/../images/0.png", "images_99999999999999999999/0.png"),
+    *("fifo.png", "/proc/self/environ", "loop", "loop/0.png", "images/loop/images/0.png"),
+    *("folder", "images/", "images", "images_2", "~/x.png", "file:///etc/passwd", "."),
+    *("a\0b", "images/0.png\0.jpg", "a\nb", "a\rb\x1b[2K", "x" * 256, "x/" * 3000, "\ud800"),
+    *("..\\..\\x", "C:\\x.png", "\\\\host\\share\\x.png", "images//0.png"),
+    *("./images/../images/0.png", "images_99999999999999999999/0.png"),
 )
 
 
@@ -130,7 +97,7 @@ def json_file(random, data):
         return deep_json(random)
     if random.random() < 0.15:
         return blind(random, data)
-    text = json_bytes(mutate_value(random, json.loads(data)))
+    text = json.dumps(mutate_value(random, json.loads(data))).encode()
     if random.random() < 0.05:
         text = text.replace(b"1", b"1" * random.choice([400, 5000]), 1)
     return text
@@ -149,9 +116,9 @@ def blind(random, data):
     """Flip, cut, repeat, insert or overwrite bytes."""
     data = bytearray(data)
     for _ in range(random.choice([1, 1, 2, 3, 8])):
-        # headers decide most: the first bytes are hit more often
-        most = len(data) if random.random() < 0.4 else min(len(data), 128)
-        at = random.randrange(most) if most else 0
+        # headers decide much: the first bytes are hit more often
+        end = len(data) if random.random() < 0.4 else min(len(data), 128)
+        at, order = random.randrange(end) if end else 0, random.choice("<>")
         action = random.randrange(8)
         if action <= 1 and data:
             data[at] ^= 1 << random.randrange(8)
@@ -160,13 +127,11 @@ def blind(random, data):
         elif action == 3:
             data[at:at] = data[at : at + random.choice([1, 4, 64, 1000])] * random.choice([1, 7])
         elif action == 4:
-            data[at : at + 4] = struct.pack(random.choice("<>") + "I", random.choice(_SIZES))
+            data[at : at + 4] = struct.pack(order + "I", random.choice(_SIZES))
         elif action == 5:
-            data[at : at + 8] = struct.pack(random.choice("<>") + "Q", random.choice(_WIDE))
+            data[at : at + 8] = struct.pack(order + "Q", random.choice(_WIDE))
         elif action == 6:
-            data[at : at + 2] = struct.pack(
-                random.choice("<>") + "H", random.choice(_SIZES) & 0xFFFF
-            )
+            data[at : at + 2] = struct.pack(order + "H", random.choice(_SIZES) & 0xFFFF)
         else:
             del data[at : at + random.choice([1, 2, 12, 100])]
     return bytes(data)
@@ -176,9 +141,9 @@ _SIZES = (0, 1, 2, 255, 256, 65535, 65536, 10**6, 2**27, 2**31 - 1, 2**31, 2**32
 _WIDE = (0, 1, 2**31, 2**32, 2**40, 2**53, 2**62, 2**63 - 1, 2**63, 2**64 - 1)
 
 
-def png(random, data):
-    """Damage chunks of a PNG and mend their checksums, so that what lies inside is looked at."""
-    if random.random() < 0.3:
+def picture(random, data):
+    """Damage a picture; of a PNG chunks with their checksums mended: what lies inside is read."""
+    if not data.startswith(b"\x89PNG") or random.random() < 0.3:
         return blind(random, data)
     chunks, at = [], 8
     while at < len(data):
@@ -234,7 +199,7 @@ def safetensors(random, data):
         rest = (word * len(rest))[: len(rest)]
     if random.random() < 0.03:
         meta[key] = deep_json(random).decode()
-    text = json_bytes(header)
+    text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     return struct.pack("<Q", len(text)) + text + rest
 
@@ -269,9 +234,9 @@ def table(random, data):
         row = random.choice(rows[: random.choice([2, len(rows)])]) if rows else []
         action = random.randrange(7)
         if action <= 2 and row:
-            row[random.randrange(len(row))] = str(_cell(random))
+            row[random.randrange(len(row))] = _cell(random)
         elif action == 3:
-            row.append(str(_cell(random)))
+            row.append(_cell(random))
         elif action == 4 and row:
             row.pop()
         elif action == 5 and rows:
@@ -283,25 +248,15 @@ def table(random, data):
     return text.encode(encoding, "surrogatepass")
 
 
+_CELLS = (
+    *("2010-13-01", "0000-00-00", "9999-12-31T23:59:60Z", "2010-01-31T24:00:00+99:99"),
+    *("10000000000000-01-01", "2010-01-01", "1677-09-21T00:00:00.000000001", '"', '"a', '""'),
+    *("'", "#", "1,5", "1.5.5", "١٢", "1_000", "0x1", "1e400", "-inf", "\x00"),
+)
+
+
 def _cell(random):
-    dates = ["2010-13-01", "0000-00-00", "9999-12-31T23:59:60Z", "2010-01-31T24:00:00+99:99"]
-    more = [
-        '"',
-        '"a',
-        '""',
-        "'",
-        "#",
-        "1,5",
-        "1.5.5",
-        "١٢",
-        "1_000",
-        "0x1",
-        "1e400",
-        "-inf",
-        "\x00",
-    ]
-    pool = [*dates, "10000000000000-01-01", "2010-01-01", "1677-09-21T00:00:00.000000001", *more]
-    return random.choice([random.choice(pool), random.choice(TEXTS), random.choice(ABSURD)])
+    return str(random.choice(random.choice([_CELLS, TEXTS, ABSURD])))
 
 
 def lines(random, data):
@@ -322,15 +277,10 @@ def npy(random, data):
         return blind(random, data)
     (size,) = struct.unpack_from("<H", data, 8)
     text, rest = data[10 : 10 + size].decode(), data[10 + size :]
-    old, new = random.choice(
-        [
-            ("'<f8'", "'|O'"),
-            ("'<f8'", random.choice(["'<c16'", "'<i8'", "'>f8'", "'<U1'", "'<M8[s]'", "'|V8'"])),
-            ("(", f"({random.choice([2**40, 2**62, 2**64, -1, 0, 10**30])}, "),
-            ("False", "True"),
-            ("}", random.choice(["}" * 9, "", ", 'x': 1}", ", 'x': __import__('os').abort()}"])),
-            ("(", "(" * random.choice([2, 100, 3000])),
-        ]
-    )
-    text = text.replace(old, new, 1)
+    dtypes = ["'<c16'", "'<i8'", "'>f8'", "'<U1'", "'<M8[s]'", "'|V8'"]
+    ends = ["}" * 9, "", ", 'x': 1}", ", 'x': __import__('os').abort()}"]
+    changes = [("'<f8'", "'|O'"), ("'<f8'", random.choice(dtypes)), ("False", "True")]
+    changes += [("(", f"({random.choice([2**40, 2**62, 2**64, -1, 0, 10**30])}, ")]
+    changes += [("}", random.choice(ends)), ("(", "(" * random.choice([2, 100, 3000]))]
+    text = text.replace(*random.choice(changes), 1)
     return data[:8] + struct.pack("<H", len(text) & 0xFFFF) + text.encode() + rest

@@ -5,19 +5,18 @@ import io
 import json
 import os
 import shutil
-from pathlib import Path
 
 import mutations
 import numpy as np
 import seeds
 import torch
-from coordnet.runs.kept import model_of_checkpoint, read_kept
-from coordnet.runs.like import like
 
 from coordnet import read_audio, read_image, read_scene, read_table
 from coordnet.cli import main
 from coordnet.cli.given import as_typed
 from coordnet.errors import InputError
+from coordnet.kinds import KINDS as SIGNALS
+from coordnet.runs.record import Record, model_of_checkpoint, options_like
 from coordnet.saving import load, load_settings
 from coordnet.scenes import read_cameras
 from coordnet.training import fit
@@ -25,33 +24,30 @@ from coordnet.training.checkpoint import Checkpoint
 
 
 class Kind:
-    """A kind of file: where it lies, how it is damaged, who reads it.
+    """A kind of file: how sound ones are made, how they are damaged, who reads them.
 
-    `read` gives True where the file was taken, and raises InputError where it was refused.
+    `read` returns where the file was taken, and raises InputError where it was refused.
     """
+
+    make = staticmethod(dict)
+    damage = staticmethod(mutations.blind)
 
     def __init__(self, folder):
         self.folder = folder
         folder.mkdir(parents=True)
-        self.seeds = self.make()
+        self.seeds = self.make(folder)
 
     def hostile(self, random):
         """Write one hostile file; return its path."""
         name = random.choice(sorted(self.seeds))
         path = self.folder / name
-        path.write_bytes(self.mutate(random, self.seeds[name]))
+        path.write_bytes(self.damage(random, self.seeds[name]))
         return path
-
-    def mutate(self, random, data):
-        return mutations.blind(random, data)
 
 
 class Pictures(Kind):
-    def make(self):
-        return seeds.pictures()
-
-    def mutate(self, random, data):
-        return (mutations.png if data[:4] == b"\x89PNG" else mutations.blind)(random, data)
+    make = staticmethod(seeds.pictures)
+    damage = staticmethod(mutations.picture)
 
     def read(self, path, random):
         image = read_image(path, page=random.choice([0, None, None, 1]))
@@ -65,41 +61,32 @@ class Pictures(Kind):
 
 
 class Tables(Kind):
-    def make(self):
-        return seeds.tables()
-
-    def mutate(self, random, data):
-        return mutations.table(random, data)
+    make = staticmethod(seeds.tables)
+    damage = staticmethod(mutations.table)
 
     def read(self, path, random):
-        options = random.choice(
-            [{}, {}, {"unit": "h"}, {"x": 1}, {"error": "w"}, {"weights": -1}, {"y": "y"}]
-        )
-        found = read_table(path, **options)
-        assert len(found.x) == len(found.y) > 0
-        assert np.isfinite(found.x).all()
-        assert np.isfinite(found.y).all()
-        assert (np.diff(found.x) >= 0).all()
+        options = [{}, {}, {"unit": "h"}, {"x": 1}, {"error": "w"}, {"weights": -1}, {"y": "y"}]
+        table = read_table(path, **random.choice(options))
+        assert len(table.x) == len(table.y) > 0
+        assert np.isfinite(table.x).all()
+        assert np.isfinite(table.y).all()
+        assert (np.diff(table.x) >= 0).all()
 
 
 class Sounds(Kind):
-    def make(self):
-        return seeds.sounds()
+    make = staticmethod(seeds.sounds)
 
     def read(self, path, random):
-        found = read_audio(path)
-        assert found.samples.ndim == 2
-        assert found.samples.size > 0
-        assert np.isfinite(found.values(slice(0, 1000))).all()
-        assert 0 < found.seconds < float("inf")
+        sound = read_audio(path)
+        assert sound.samples.ndim == 2
+        assert sound.samples.size > 0
+        assert np.isfinite(sound.values(slice(0, 1000))).all()
+        assert 0 < sound.seconds < float("inf")
 
 
 class Models(Kind):
-    def make(self):
-        return seeds.models(self.folder)
-
-    def mutate(self, random, data):
-        return mutations.safetensors(random, data)
+    make = staticmethod(seeds.models)
+    damage = staticmethod(mutations.safetensors)
 
     def read(self, path, random):
         model = load(path)
@@ -117,11 +104,10 @@ class Runs(Models):
     """The same through the commands that take a run: one line and a status, whatever it holds."""
 
     def read(self, path, random):
-        out = random.choice(["out.png", "out.csv", "out.wav", "out.jpg"])
-        out = {"table": "out.csv", "audio": "out.wav", "image": "out.png"}.get(path.stem, out)
-        out = self.folder / out
-        if out.exists():
-            out.unlink()
+        outputs = {"table": "out.csv", "audio": "out.wav", "image": "out.png"}
+        any_output = random.choice([*outputs.values(), "out.jpg"])
+        out = self.folder / outputs.get(path.stem, any_output)
+        out.unlink(missing_ok=True)
         times = self.folder / "times.csv"
         times.write_text("t\n0.5\n1.5\n")
         commands = [["info", path], ["render", path, "-o", out], ["predict", path, times]]
@@ -134,7 +120,7 @@ def _command(arguments):
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            status = main([str(each) for each in arguments])
+            status = main([str(argument) for argument in arguments])
         except SystemExit as end:
             status = end.code
     said = err.getvalue()
@@ -143,75 +129,57 @@ def _command(arguments):
         errors = [line for line in said.splitlines() if line.startswith("coordnet")]
         assert len(errors) == 1, said
         assert "Traceback" not in said
-        raise InputError(errors[0], "", "")
+        raise InputError(errors[0], "")
 
 
 class Checkpoints(Kind):
-    def make(self):
-        return seeds.checkpoints(self.folder)
-
-    def mutate(self, random, data):
-        return mutations.safetensors(random, data)
+    make = staticmethod(seeds.checkpoints)
+    damage = staticmethod(mutations.safetensors)
 
     def read(self, path, random):
         if random.random() < 0.5:
-            kept = read_kept(path)
-            _parsed(kept.options)
+            record = Record.from_checkpoint(path)
             model_of_checkpoint(path)
-            if path != kept.path:
-                with contextlib.suppress(InputError):
-                    kept.require_same(kept.path)
+            with contextlib.suppress(InputError):
+                record.require_input(record.path)
+            _read_options(record.options, path, record.kind)
         else:
             field, x, y = seeds.checkpointed()
             fit(field, x, y, seeds.checkpoint_config(5), checkpoint=Checkpoint(path, resume=True))
 
 
 class Reports(Kind):
-    def make(self):
-        return seeds.reports()
-
-    def mutate(self, random, data):
-        return mutations.json_file(random, data)
+    make = staticmethod(seeds.reports)
+    damage = staticmethod(mutations.json_file)
 
     def read(self, path, random):
-        options, said = like(path, budget=random.random() < 0.7)
-        assert all(isinstance(each, str) for each in said)
-        _parsed(options)
+        options, notes = options_like(path, budget=random.random() < 0.7)
+        assert all(isinstance(note, str) for note in notes)
+        _read_options(options, path, random.choice(["table", "table", *SIGNALS]))
 
 
-def _parsed(options):
-    """Type the options of a file, as --like and --resume do."""
-    from coordnet.cli.given import fit_options
-
-    as_typed(options)
-    err = io.StringIO()
-    with contextlib.redirect_stderr(err):
-        try:
-            fit_options(options, Path("report.json"))
-        except SystemExit as end:
-            if end.code == 2:
-                raise InputError("refused by the parser", "", "") from end
-            raise
+def _read_options(options, path, kind):
+    """Check the options in a file, as --like and --resume do."""
+    as_typed(options, path)
+    SIGNALS[kind].read(SIGNALS[kind].options, options)
 
 
 class Scenes(Kind):
     """Files of poses beside pictures, a loop of links, a pipe that nobody writes to."""
 
-    def make(self):
-        pictures = seeds.pictures()
+    poses = staticmethod(seeds.transforms)
+
+    def make(self, folder):
         for name in ("images", "folder"):
-            (self.folder / name).mkdir()
+            (folder / name).mkdir()
         for i in range(4):
-            (self.folder / "images" / f"{i}.png").write_bytes(pictures["rgb.png"])
-        (self.folder / "loop").symlink_to("loop")
-        (self.folder / "images" / "loop").symlink_to("../images")
-        os.mkfifo(self.folder / "fifo.png")
-        return self.files()
+            (folder / "images" / f"{i}.png").write_bytes(seeds.pictures()["rgb.png"])
+        (folder / "loop").symlink_to("loop")
+        (folder / "images" / "loop").symlink_to("../images")
+        os.mkfifo(folder / "fifo.png")
+        return self.poses()
 
-    def files(self):
-        return seeds.transforms()
-
-    def mutate(self, random, data):
+    def damage(self, random, data):
         if random.random() < 0.3:
             content = json.loads(data)
             for frame in random.choices(content["frames"], k=random.choice([1, 4])):
@@ -229,18 +197,16 @@ class Scenes(Kind):
             cameras = read_cameras(where)
             assert bool(cameras.poses.isfinite().all())
             return
-        scene = read_scene(
-            where, random.choice(["train", "all", "test"]), downscale=random.choice([1, 2])
-        )
+        split, downscale = random.choice(["train", "all", "test"]), random.choice([1, 2])
+        scene = read_scene(where, split, downscale=downscale)
         assert len(scene) == len(scene.images) == len(scene.cameras) > 0
         assert bool(scene.cameras.poses.isfinite().all())
 
 
 class Colmap(Scenes):
-    def files(self):
-        return seeds.colmap()
+    poses = staticmethod(seeds.colmap)
 
-    def mutate(self, random, data):
+    def damage(self, random, data):
         if random.random() < 0.2:
             name = mutations.hostile_path(random, "0.png").encode("utf-8", "replace")
             return data.replace(b"0.png", name)
@@ -259,22 +225,12 @@ class Colmap(Scenes):
 
 
 class Llff(Scenes):
-    def files(self):
-        return seeds.llff()
-
-    def mutate(self, random, data):
-        return mutations.npy(random, data)
+    poses = staticmethod(seeds.llff)
+    damage = staticmethod(mutations.npy)
 
 
 KINDS = {
-    "pictures": Pictures,
-    "tables": Tables,
-    "sounds": Sounds,
-    "models": Models,
-    "runs": Runs,
-    "checkpoints": Checkpoints,
-    "reports": Reports,
-    "transforms": Scenes,
-    "colmap": Colmap,
-    "llff": Llff,
+    **{"pictures": Pictures, "tables": Tables, "sounds": Sounds, "models": Models, "runs": Runs},
+    **{"checkpoints": Checkpoints, "reports": Reports, "transforms": Scenes},
+    **{"colmap": Colmap, "llff": Llff},
 }

@@ -12,12 +12,13 @@ import torch
 from PIL import Image
 
 from coordnet import Field, FitConfig, HashGrid, encodings, fit, networks, save
+from coordnet.image_files.png16 import encode
 from coordnet.saving import describe
 from coordnet.scenes import OccupancyModel, RadianceField
 from coordnet.training.checkpoint import Checkpoint
 
 
-def pictures():
+def pictures(folder=None):
     """Return {name: bytes} of pictures of all kinds."""
     noise = np.random.default_rng(0)
     gray = noise.integers(0, 256, (9, 14), dtype=np.uint8)
@@ -48,17 +49,10 @@ def pictures():
         "rgb.bmp": _pil(picture, "BMP"),
         "rgb.ppm": _pil(picture, "PPM"),
         "rgb.tga": _pil(picture, "TGA"),
-        "rgb.qoi": b"qoif"
-        + struct.pack(">II", 3, 2)
-        + b"\3\0"
-        + b"\xfe\1\2\3" * 6
-        + b"\0" * 7
-        + b"\1",
+        "rgb.qoi": b"qoif\0\0\0\3\0\0\0\2\3\0" + b"\xfe\1\2\3" * 6 + b"\0" * 7 + b"\1",
+        "deep.png": encode(deep),
+        "deepalpha.png": encode(np.dstack([deep, deep[..., 0]])),
     }
-    for name, pixels in (("deep.png", deep), ("deepalpha.png", np.dstack([deep, deep[..., 0]]))):
-        from coordnet.image_files.png16 import encode
-
-        found[name] = encode(pixels)
     for name, options in (("deep.tif", {}), ("bigendian.tif", {"byteorder": ">"})):
         file = io.BytesIO()
         tifffile.imwrite(file, deep, photometric="rgb", **options)
@@ -72,7 +66,7 @@ def _pil(picture, kind, **options):
     return file.getvalue()
 
 
-def tables():
+def tables(folder=None):
     """Return {name: bytes} of tables."""
     rows = [f"{i / 4},{i % 7},{1 + i % 3}" for i in range(40)]
     days = [f"2010-01-{1 + i:02d}T0{i % 10}:30:00+01:00,{i % 5}.5" for i in range(28)]
@@ -86,7 +80,7 @@ def tables():
     }
 
 
-def sounds():
+def sounds(folder=None):
     """Return {name: bytes} of sounds."""
     wave = 0.5 * np.sin(np.arange(300) / 9)[:, None] * [1, 0.3]
     kinds = [
@@ -115,7 +109,8 @@ def models(folder):
     harmonic = encodings.FourierFeatures(1, k=3, period=2.0)
     several = encodings.Concat([harmonic, encodings.Polynomial(1, 2)])
     random = encodings.FourierFeatures.gaussian(1, k=4, sigma=2.0, seed=0)
-    lens = {"width": 6, "height": 4, "focal": [8.0, 8.0], "center": [3.0, 2.0], "distortion": None}
+    lens = {"width": 6, "height": 4, "focal": [8.0, 8.0], "distortion": None}
+    lens["principal_point"] = [3.0, 2.0]
     scene = {"views": 3, "lens": lens, "box": [[-1.0] * 3, [1.0] * 3], "background": [1.0] * 3}
     scene |= {"downscale": 1, "poses": [[*a, *b, *c] for a, b, c, _ in map(_turn, range(3))]}
     built = {
@@ -175,15 +170,12 @@ def checkpoints(folder):
     return {"checkpoint.safetensors": path.read_bytes()}
 
 
-def reports():
+def reports(folder=None):
     """Return {name: bytes} of a report."""
     report = {
         "options": {"k": 3, "steps": 5, "periods": [1.0, "24h"], "trend": True, "seconds": 3.0},
         "config": {"optimizer": "adam", "batch_size": 5, "learning_rate": 1e-3},
-        "stop_reason": "steps",
-        "steps": 5,
-        "device": "cpu",
-        "threads": 1,
+        **{"stop_reason": "steps", "steps": 5, "device": "cpu", "threads": 1},
         "versions": {"coordnet": "0", "torch": "2"},
     }
     return {"report.json": json.dumps(report).encode()}
@@ -218,10 +210,8 @@ def colmap():
         images += struct.pack("<i7di", i + 1, *pose, 1) + f"{i}.png".encode() + b"\0"
         images += struct.pack("<Q", 3) + b"".join(struct.pack("<ddq", *each) for each in seen)
         numbers = " ".join(map(repr, map(float, pose)))
-        image_lines += [
-            f"{i + 1} {numbers} 1 {i}.png",
-            " ".join(f"{a} {b} {c}" for a, b, c in seen),
-        ]
+        corners = " ".join(f"{a} {b} {c}" for a, b, c in seen)
+        image_lines += [f"{i + 1} {numbers} 1 {i}.png", corners]
     for j in range(3):
         place, track = (0.1 * j, 0.2, 0.3 * j), [(i + 1, j) for i in range(4)]
         points += struct.pack("<Q3d3BdQ", j + 1, *place, 1, 2, 3, 0.5, 4)

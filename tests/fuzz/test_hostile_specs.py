@@ -10,11 +10,11 @@ hypothesis = pytest.importorskip("hypothesis")
 from hypothesis import strategies as st  # noqa: E402
 
 from coordnet import Field, read_table  # noqa: E402
+from coordnet.checks import box  # noqa: E402
 from coordnet.encodings import ENCODINGS, build_encoding  # noqa: E402
 from coordnet.errors import InputError  # noqa: E402
 from coordnet.networks import NETWORKS, build_network  # noqa: E402
 from coordnet.scenes.cameras.poses import rigid_pose  # noqa: E402
-from coordnet.scenes.radiance.field import check_box  # noqa: E402
 from coordnet.series.arrays import as_float64  # noqa: E402
 
 few = hypothesis.settings(max_examples=60, deadline=None, database=None, derandomize=True)
@@ -95,5 +95,5 @@ def test_a_sound_spec_is_built():
 @pytest.mark.parametrize("huge", [10**400, -(10**400)])
 def test_whole_numbers_beyond_float64_are_refused(huge):
     assert not taken(rigid_pose, [[huge, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]], "a frame")
-    assert not taken(check_box, [0, 0, 0], [huge, 1, 1])
+    assert not taken(box, [0, 0, 0], [huge, 1, 1], 3)
     assert not taken(as_float64, "x", [0, huge])

@@ -13,9 +13,9 @@ from PIL import Image as PILImage, ImageOps
 
 from coordnet.cli.host import own_process
 from coordnet.errors import InputError
+from coordnet.image_files import check_output, is_lossy, read_image, write_image
 from coordnet.image_files.image import image_from_samples
 from coordnet.image_files.png16 import decode
-from coordnet.image_files.reading import check_output, is_lossy, read_image, write_image
 
 RNG = np.random.default_rng(0)
 
@@ -70,11 +70,8 @@ def test_16_bit_gray_png_is_divided_by_65535(tmp_path):
     np.testing.assert_array_equal(image.pixels[..., 0], pixels)
     np.testing.assert_array_equal(image.values()[..., 0], pixels / np.float32(65535))
     assert image.values(slice(3, 5)).shape == (2, 64, 1)
-
-
-def test_a_dark_16_bit_png_is_not_taken_for_8_bits(tmp_path):
-    PILImage.fromarray(np.full((4, 4), 200, np.uint16)).save(tmp_path / "a.png")
-    assert read_image(tmp_path / "a.png").values().max() == np.float32(200 / 65535)
+    PILImage.fromarray(np.full((4, 4), 200, np.uint16)).save(tmp_path / "dark.png")
+    assert read_image(tmp_path / "dark.png").values().max() == np.float32(200 / 65535)
 
 
 def test_int32_arrays_of_16_bit_values_have_the_peak_65535(tmp_path):
@@ -94,27 +91,27 @@ def test_32_bit_integers_beyond_16_bits_have_no_known_white(tmp_path, value):
     assert f"{min(0, value)} to {max(0, value)}" in refusal(read_image, tmp_path / "a.tif")
 
 
-def tiff(pixels, endian, photometric=1, bits=16):
-    """An uncompressed gray TIFF of 16 or 32-bit float samples, laid out by hand."""
-    height, width = pixels.shape
+def tiff(pixels, endian="<", photometric=1):
+    """An uncompressed TIFF of 16-bit integers or 32-bit floats, gray or RGB, laid out by hand."""
+    height, width = pixels.shape[:2]
+    channels, bits = pixels[0, 0].size, 8 * pixels.itemsize
     body = pixels.astype(pixels.dtype.newbyteorder(endian)).tobytes()
-    tags = [(256, width), (257, height), (258, bits), (259, 1), (262, photometric), (273, 8)]
-    tags += [(277, 1), (278, height), (279, len(body)), (339, 3 if bits == 32 else 1)]
-    entries = b"".join(
-        struct.pack(endian + "HHIHH", tag, 3, 1, value, 0)
-        if tag not in (273, 279)
-        else struct.pack(endian + "HHII", tag, 4, 1, value)
-        for tag, value in tags
-    )
+    depths, end = struct.pack(endian + "4H", *[bits] * 4), 8 + len(body)
+    tags = {256: width, 257: height, 258: bits, 259: 1, 262: photometric, 273: 8, 277: channels}
+    tags |= {278: height, 279: len(body)}
+    wide = {273, 279}  # values of 32 bits
+    if channels > 1:
+        tags[258], wide = end, {258, *wide}  # where the depths of the channels lie
+    elif pixels.dtype.kind == "f":
+        tags[339] = 3
+    entries = b""
+    for tag, value in tags.items():
+        kind, count = 4 if tag in (273, 279) else 3, channels if tag == 258 else 1
+        entries += struct.pack(endian + "HHI", tag, kind, count)
+        entries += struct.pack(endian + ("I" if tag in wide else "H"), value).ljust(4, b"\0")
     mark = b"MM" if endian == ">" else b"II"
-    return (
-        mark
-        + struct.pack(endian + "HI", 42, 8 + len(body))
-        + body
-        + struct.pack(endian + "H", len(tags))
-        + entries
-        + b"\0" * 4
-    )
+    head = mark + struct.pack(endian + "HI", 42, end + len(depths))
+    return head + body + depths + struct.pack(endian + "H", len(tags)) + entries + b"\0" * 4
 
 
 @pytest.mark.parametrize("endian", ["<", ">"])
@@ -126,15 +123,12 @@ def test_uint16_40000_in_a_tiff_of_either_byte_order(tmp_path, endian):
     assert image.pixels.dtype.isnative
     np.testing.assert_array_equal(image.pixels[..., 0], pixels)
     assert image.values()[0, 0, 0] == pytest.approx(0.61036, abs=1e-5)
+    (tmp_path / "b.tif").write_bytes(tiff(pixels, endian, photometric=0))  # white is zero
+    np.testing.assert_array_equal(read_image(tmp_path / "b.tif").pixels[..., 0], 65535 - pixels)
 
 
-def test_a_16_bit_tiff_whose_white_is_zero_is_turned_round(tmp_path):
-    (tmp_path / "a.tif").write_bytes(tiff(np.array([[0, 1, 65535]], np.uint16), "<", 0))
-    np.testing.assert_array_equal(read_image(tmp_path / "a.tif").pixels.ravel(), [65535, 65534, 0])
-
-
-@pytest.mark.parametrize(("bits", "step"), [(1, 255), (2, 85), (4, 17)])
-def test_gray_below_8_bits_fills_0_to_255_and_keeps_its_depth(tmp_path, bits, step):
+@pytest.mark.parametrize("bits", [1, 2, 4])
+def test_gray_below_8_bits_fills_0_to_255_and_keeps_its_depth(tmp_path, bits):
     # one byte a row: the samples 0 and the largest in its upper bits
     rows = b"\0" + bytes([(2**bits - 1) << (8 - 2 * bits)])
     (tmp_path / "a.png").write_bytes(png(2, 1, bits, 0, rows))
@@ -172,7 +166,7 @@ def test_float_tiff_keeps_its_values_and_says_when_they_leave_the_unit_range(tmp
 def test_float_tiff_with_one_bad_pixel_is_refused_by_row_and_column(tmp_path, value):
     pixels = np.zeros((24, 40), np.float32)
     pixels[3, 20] = value
-    (tmp_path / "a.tif").write_bytes(tiff(pixels, ">", bits=32))
+    (tmp_path / "a.tif").write_bytes(tiff(pixels, ">"))
     assert "row 3, column 20" in refusal(read_image, tmp_path / "a.tif")
 
 
@@ -235,9 +229,6 @@ def test_jpeg_color_and_gray_are_rgb_and_gray(tmp_path):
         PILImage.new(mode, (20, 10), color).save(tmp_path / name, quality=95)
     assert np.abs(read_image(tmp_path / "a.jpg").pixels.astype(int) - [255, 0, 0]).max() <= 2
     assert read_image(tmp_path / "b.jpg").pixels.shape == (10, 20, 1)
-
-
-def test_lab_is_refused_by_name(tmp_path):
     PILImage.new("LAB", (4, 4)).save(tmp_path / "a.tif")
     assert "LAB" in refusal(read_image, tmp_path / "a.tif")
 
@@ -245,23 +236,24 @@ def test_lab_is_refused_by_name(tmp_path):
 # --- orientation -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("orientation", range(1, 9))
 @pytest.mark.parametrize("suffix", [".png", ".tif", ".webp"])
 @pytest.mark.parametrize("mode", ["L", "RGB", "P"])
-def test_every_orientation_is_applied(tmp_path, orientation, suffix, mode):
-    exif = PILImage.Exif()
-    exif[274] = orientation
+def test_every_orientation_is_applied(tmp_path, suffix, mode):
+    path = tmp_path / f"a{suffix}"
     source = PILImage.fromarray(noise(6, 10, 3)).quantize(8).convert(mode)
     if suffix == ".webp":
         source = source.convert("RGB")
-    path = tmp_path / f"a{suffix}"
-    source.save(path, exif=exif, **({"lossless": True} if suffix == ".webp" else {}))
-    plain = source.convert("RGB") if mode == "P" else source
-    plain.getexif()[274] = orientation
-    expected = np.asarray(ImageOps.exif_transpose(plain))
-    image = read_image(path)
-    np.testing.assert_array_equal(image.pixels.squeeze(), expected)
-    assert (f"EXIF orientation {orientation} applied." in image.notes) == (orientation > 1)
+    for orientation in range(1, 9):
+        exif = PILImage.Exif()
+        exif[274] = orientation
+        source.save(path, exif=exif, **({"lossless": True} if suffix == ".webp" else {}))
+        plain = source.convert("RGB") if mode == "P" else source.copy()
+        plain.getexif()[274] = orientation
+        image = read_image(path)
+        np.testing.assert_array_equal(
+            image.pixels.squeeze(), np.asarray(ImageOps.exif_transpose(plain))
+        )
+        assert (f"EXIF orientation {orientation} applied." in image.notes) == (orientation > 1)
 
 
 def test_jpeg_with_orientation_6_has_its_red_quadrant_at_the_top_right(tmp_path):
@@ -327,13 +319,6 @@ def test_transparency_of_a_later_frame_is_kept(tmp_path):
         np.testing.assert_array_equal(image.pixels[..., 3], expected)
 
 
-def test_a_gif_of_one_frame_is_a_picture(tmp_path):
-    frames(1)[0].save(tmp_path / "a.gif")
-    image = read_image(tmp_path / "a.gif")
-    assert image.pixels.shape == (20, 30, 3)
-    assert image.notes == ()
-
-
 def test_a_camera_jpeg_with_a_second_picture_gives_the_first(tmp_path):
     first, second, _ = frames(3)
     first.save(tmp_path / "a.jpg", "MPO", save_all=True, append_images=[second])
@@ -342,13 +327,14 @@ def test_a_camera_jpeg_with_a_second_picture_gives_the_first(tmp_path):
     assert "frame 0 of 2" in image.notes[0]
 
 
-def test_a_file_of_one_page_has_page_0_only(tmp_path):
-    path = tmp_path / "a.png"
-    write_image(path, noise(4, 5, 3))
-    assert read_image(path, page=0).pixels.shape == (4, 5, 3)
-    text = refusal(read_image, path, page=1)
-    assert "page must be 0" in text
-    assert "from 0 to 0" not in text
+@pytest.mark.parametrize("suffix", [".png", ".gif"])
+def test_a_file_of_one_page_has_page_0_only(tmp_path, suffix):
+    path = tmp_path / f"a{suffix}"
+    frames(1)[0].save(path)
+    for page in (None, 0):
+        image = read_image(path, page=page)
+        assert (image.pixels.shape, image.notes) == ((20, 30, 3), ())
+    assert "page must be 0 " in refusal(read_image, path, page=1)
 
 
 def test_a_tiff_of_several_pages_needs_a_page(tmp_path):
@@ -369,20 +355,16 @@ def test_a_tiff_of_several_pages_needs_a_page(tmp_path):
 
 
 @pytest.mark.parametrize("channels", [2, 3, 4])
-@pytest.mark.parametrize("size", [(1, 1), (1, 9), (9, 1), (2, 2), (24, 40)])
-def test_16_bit_png_in_color_keeps_all_its_bits(tmp_path, channels, size):
-    pixels = noise(*size, channels, dtype=np.uint16)
-    write_image(tmp_path / "a.png", pixels)
-    image = read_image(tmp_path / "a.png")
-    np.testing.assert_array_equal(image.pixels, pixels)
-    assert (image.peak, image.bit_depth) == (65535, 16)
-    # Pillow gives the upper bytes: the file means the same to others.
-    with PILImage.open(tmp_path / "a.png") as other:
-        upper = np.asarray(other)
-    if channels > 2:
-        np.testing.assert_array_equal(upper, pixels >> 8)
-    else:
-        np.testing.assert_array_equal(upper[..., [0, 3]], pixels >> 8)
+def test_16_bit_png_in_color_keeps_all_its_bits(tmp_path, channels):
+    for size in ((1, 1), (1, 9), (9, 1), (2, 2), (24, 40)):
+        pixels = noise(*size, channels, dtype=np.uint16)
+        write_image(tmp_path / "a.png", pixels)
+        image = read_image(tmp_path / "a.png")
+        np.testing.assert_array_equal(image.pixels, pixels)
+        assert (image.peak, image.bit_depth) == (65535, 16)
+        with PILImage.open(tmp_path / "a.png") as other:  # which gives the upper bytes
+            upper = np.asarray(other)
+        np.testing.assert_array_equal(upper if channels > 2 else upper[..., [0, 3]], pixels >> 8)
 
 
 def filtered(pixels, kinds):
@@ -450,31 +432,17 @@ def test_damaged_16_bit_png_is_refused(tmp_path):
         decode((tmp_path / "b.png").read_bytes())
 
 
-def rgb16_tiff():
-    """A 2 x 1 TIFF of 16-bit RGB, laid out by hand."""
-    pixels = np.array([[[40000, 1, 2], [3, 256, 65535]]], np.uint16)
-    body = pixels.astype("<u2").tobytes()
-    bits = struct.pack("<HHH", 16, 16, 16) + b"\0\0"
-    tags = [(256, 3, 1, 2), (257, 3, 1, 1), (258, 3, 3, 8 + len(body)), (259, 3, 1, 1)]
-    tags += [(262, 3, 1, 2), (273, 4, 1, 8), (277, 3, 1, 3), (278, 3, 1, 1), (279, 4, 1, 12)]
-    entries = b"".join(struct.pack("<HHII", *tag) for tag in tags)
-    head = b"II*\0" + struct.pack("<I", 8 + len(body) + len(bits))
-    return pixels, head + body + bits + struct.pack("<H", len(tags)) + entries + b"\0" * 4
+RGB16 = np.array([[[40000, 1, 2], [3, 256, 65535]]], np.uint16)
 
 
-def test_16_bit_rgb_tiff_is_refused_where_tifffile_is_missing(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tifffile", None)
-    (tmp_path / "a.tif").write_bytes(rgb16_tiff()[1])
-    assert "coordnet[tiff]" in refusal(read_image, tmp_path / "a.tif")
-
-
-def test_16_bit_rgb_tiff_is_read_whole_by_tifffile(tmp_path):
+def test_16_bit_rgb_tiff_is_read_whole_by_tifffile_or_refused(tmp_path, monkeypatch):
     pytest.importorskip("tifffile")
-    pixels, data = rgb16_tiff()
-    (tmp_path / "a.tif").write_bytes(data)
+    (tmp_path / "a.tif").write_bytes(tiff(RGB16, photometric=2))
     image = read_image(tmp_path / "a.tif")
-    np.testing.assert_array_equal(image.pixels, pixels)
+    np.testing.assert_array_equal(image.pixels, RGB16)
     assert (image.peak, image.bit_depth) == (65535, 16)
+    monkeypatch.setitem(sys.modules, "tifffile", None)
+    assert "coordnet[tiff]" in refusal(read_image, tmp_path / "a.tif")
 
 
 def test_float_rgb_tiff_and_its_pages_and_layouts(tmp_path):
@@ -502,18 +470,18 @@ def test_float_rgb_tiff_and_its_pages_and_layouts(tmp_path):
 # --- sizes -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [(1, 1), (1, 9), (9, 1), (2, 2), (2, 3), (4, 2)])
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
 @pytest.mark.parametrize("suffix", [".png", ".tif", ".bmp", ".webp"])
-def test_tiny_pictures_survive_writing_and_reading(tmp_path, size, channels, suffix):
-    allowed = {".bmp": (1, 3), ".webp": (3, 4)}.get(suffix, (1, 2, 3, 4))
-    pixels, path = noise(*size, channels), tmp_path / f"a{suffix}"
-    if channels not in allowed:
-        assert str(channels) in refusal(write_image, path, pixels)
+def test_tiny_pictures_survive_writing_and_reading(tmp_path, channels, suffix):
+    path = tmp_path / f"a{suffix}"
+    if channels not in {".bmp": (1, 3), ".webp": (3, 4)}.get(suffix, (1, 2, 3, 4)):
+        assert str(channels) in refusal(write_image, path, noise(2, 2, channels))
         return
-    pixels[..., -1] |= 1  # at alpha 0 some formats do not keep the color
-    write_image(path, pixels)
-    np.testing.assert_array_equal(read_image(path).pixels, pixels)
+    for size in [(1, 1), (1, 9), (9, 1), (2, 2), (2, 3), (4, 2)]:
+        pixels = noise(*size, channels)
+        pixels[..., -1] |= 1  # at alpha 0 some formats do not keep the color
+        write_image(path, pixels)
+        np.testing.assert_array_equal(read_image(path).pixels, pixels)
 
 
 def test_a_decompression_bomb_is_refused_before_it_is_decoded(tmp_path):
@@ -530,15 +498,14 @@ def test_a_decompression_bomb_is_refused_before_it_is_decoded(tmp_path):
     with own_process():
         text = refusal(read_image, tmp_path / "a.png")
     assert "20000 x 20000 = 400,000,000 pixels" in text
-    assert "1.6 GB more as float32" in text
+    assert "1.6 GB as float32" in text
     assert "max_pixels=None" in text
 
 
 def test_the_limit_counts_pixels_and_can_be_lifted(tmp_path):
     PILImage.new("L", (10, 10)).save(tmp_path / "a.png")
     assert "at most 99 pixels" in refusal(read_image, tmp_path / "a.png", max_pixels=99)
-    assert read_image(tmp_path / "a.png", max_pixels=100).width == 10
-    assert read_image(tmp_path / "a.png", max_pixels=None).width == 10
+    assert {read_image(tmp_path / "a.png", max_pixels=n).width for n in (100, None)} == {10}
 
 
 # --- files that are no pictures --------------------------------------------------------------
@@ -570,17 +537,12 @@ def test_truncated_files_are_refused_in_one_line(tmp_path, suffix):
         assert f"b{suffix}" in refusal(read_image, tmp_path / f"b{suffix}")
 
 
-def test_a_folder_that_looks_like_an_archive_is_only_a_folder(tmp_path):
+def test_names_do_not_decide(tmp_path):
+    """Neither an ending, nor a folder that looks like an archive."""
     (tmp_path / "x.zip").mkdir()
-    pixels = noise(3, 5, 3)
-    write_image(tmp_path / "x.zip" / "a.png", pixels)
-    np.testing.assert_array_equal(read_image(tmp_path / "x.zip" / "a.png").pixels, pixels)
-
-
-def test_the_content_decides_and_not_the_extension(tmp_path):
     pixels = noise(6, 4, 3)
-    PILImage.fromarray(pixels).save(tmp_path / "a.jpg", "PNG")
-    np.testing.assert_array_equal(read_image(tmp_path / "a.jpg").pixels, pixels)
+    PILImage.fromarray(pixels).save(tmp_path / "x.zip" / "a.jpg", "PNG")
+    np.testing.assert_array_equal(read_image(tmp_path / "x.zip" / "a.jpg").pixels, pixels)
 
 
 # --- writing ---------------------------------------------------------------------------------
@@ -595,16 +557,11 @@ def test_predictions_are_clipped_scaled_and_rounded(tmp_path, suffix):
             np.testing.assert_array_equal(np.asarray(other), np.full((16, 8, 3), byte))
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_depth_16_and_every_float(tmp_path, dtype):
-    write_image(tmp_path / "a.png", np.array([[[-1], [0.5], [1], [9]]], dtype), bit_depth=16)
-    with PILImage.open(tmp_path / "a.png") as other:
-        assert np.asarray(other).tolist() == [[0, 32768, 65535, 65535]]
-
-
-def test_constant_gray_comes_back_as_it_was_written(tmp_path):
-    write_image(tmp_path / "a.png", np.full((5, 7, 1), 0.5))
-    assert set(read_image(tmp_path / "a.png").pixels.ravel()) <= {127, 128}
+def test_depth_16_and_every_float(tmp_path):
+    for dtype in (np.float16, np.float32, np.float64):
+        write_image(tmp_path / "a.png", np.array([[[-1], [0.5], [1], [9]]], dtype), bit_depth=16)
+        with PILImage.open(tmp_path / "a.png") as other:
+            assert np.asarray(other).tolist() == [[0, 32768, 65535, 65535]]
 
 
 @pytest.mark.parametrize(("dtype", "depth"), [(np.uint8, 8), (np.uint16, 16)])

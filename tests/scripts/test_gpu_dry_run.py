@@ -3,7 +3,7 @@ import torch
 
 import coordnet as cn
 from coordnet.scenes import PackedSamples
-from coordnet.scenes.rendering import packed
+from coordnet.scenes.rendering import volume
 
 needs_cuda_build = pytest.mark.skipif(
     torch.version.cuda is None or torch.cuda.is_available(),
@@ -169,8 +169,8 @@ def _rays():
     edges = torch.linspace(0, 1, 9).expand(3, 9)
     samples = PackedSamples.of_edges(edges)
     densities = torch.linspace(0, 5, 24).requires_grad_()
-    shares = packed.weights(densities, samples)  # one of three results of its function
-    return packed.expected_depth(shares, samples).sum(), [densities]
+    shares = volume.weights(densities, samples)  # one of three results of its function
+    return volume.expected_depth(shares, samples).sum(), [densities]
 
 
 @pytest.mark.parametrize("build", [_grid, _waves, _functions, _rays])

@@ -11,7 +11,7 @@ import pytest
 
 import coordnet as cn
 from coordnet.sounds import AudioWriter, check_audio_output, read_audio, subtype_for, write_audio
-from coordnet.sounds.checks import MAX_RATE
+from coordnet.sounds.formats import MAX_RATE
 
 soundfile = pytest.importorskip("soundfile")
 
@@ -44,38 +44,29 @@ def as_bytes(values, **options):
 # scale
 
 
-def test_8_bit_bytes(tmp_path):
-    audio = read_audio(saved(tmp_path / "a.wav", riff(bytes([128, 255, 0, 129]), bits=8)))
-    assert audio.values()[:, 0].tolist() == [0.0, 127 / 128, -1.0, 1 / 128]
-    assert (audio.subtype, audio.rate, audio.channels, audio.frames) == ("PCM_U8", RATE, 1, 4)
+def packed(kind, *values):
+    return struct.pack(f"<{len(values)}{kind}", *values)
 
 
-def test_16_bit(tmp_path):
-    data = struct.pack("<4h", 0, 32767, -32768, 16384)
-    audio = read_audio(saved(tmp_path / "a.wav", riff(data)))
-    assert audio.values()[:, 0].tolist() == [0.0, 32767 / 32768, -1.0, 0.5]
-    assert audio.samples.dtype == np.int16
-    assert audio.peak == 32768
+HALVES = b"".join(v.to_bytes(3, "little", signed=True) for v in (2**22, -(2**22), 1, -(2**23)))
 
 
-def test_24_bit_halves_are_halves(tmp_path):
-    data = b"".join(v.to_bytes(3, "little", signed=True) for v in (2**22, -(2**22), 1, -(2**23)))
-    audio = read_audio(saved(tmp_path / "a.wav", riff(data, bits=24)))
-    assert audio.values()[:, 0].tolist() == [0.5, -0.5, 2.0**-23, -1.0]
-
-
-def test_32_bit(tmp_path):
-    data = struct.pack("<3i", 2**30, -(2**31), 2**31 - 1)
-    audio = read_audio(saved(tmp_path / "a.wav", riff(data, bits=32)))
-    np.testing.assert_allclose(audio.values()[:, 0], [0.5, -1.0, 1.0], rtol=0, atol=1e-7)
-
-
-@pytest.mark.parametrize(("bits", "kind"), [(32, "f"), (64, "d")])
-def test_floats_that_peak_at_one_and_a_half_keep_their_scale(tmp_path, bits, kind):
-    data = struct.pack(f"<3{kind}", 1.5, -1.5, 0.25)
-    audio = read_audio(saved(tmp_path / "a.wav", riff(data, bits=bits, form=3)))
-    assert audio.values()[:, 0].tolist() == [1.5, -1.5, 0.25]
-    assert audio.peak == 1.0
+@pytest.mark.parametrize(
+    ("data", "bits", "form", "values", "peak"),
+    [
+        (bytes([128, 255, 0, 129]), 8, 1, [0.0, 127 / 128, -1.0, 1 / 128], 2**15),
+        (packed("h", 0, 32767, -32768, 16384), 16, 1, [0.0, 32767 / 32768, -1.0, 0.5], 2**15),
+        (HALVES, 24, 1, [0.5, -0.5, 2.0**-23, -1.0], 2**31),
+        (packed("i", 2**30, -(2**31), 2**31 - 1), 32, 1, [0.5, -1.0, 1.0], 2**31),
+        (packed("f", 1.5, -1.5, 0.25), 32, 3, [1.5, -1.5, 0.25], 1),  # floats keep their scale
+        (packed("d", 1.5, -1.5, 0.25), 64, 3, [1.5, -1.5, 0.25], 1),
+    ],
+)
+def test_the_scale_of_every_depth(tmp_path, data, bits, form, values, peak):
+    audio = read_audio(saved(tmp_path / "a.wav", riff(data, bits=bits, form=form)))
+    assert audio.values()[:, 0].tolist() == values
+    assert audio.peak == peak
+    assert (audio.rate, audio.channels, audio.frames) == (RATE, 1, len(values))
 
 
 def test_an_extensible_header(tmp_path):
@@ -181,17 +172,15 @@ def test_an_ogg_without_its_last_page_is_said_aloud(tmp_path):
     assert "cut short" in audio.warnings[0]
 
 
-def test_samples_that_go_on_to_the_end(tmp_path):
-    """A writer to a pipe cannot go back to put the size into the header."""
-    data = struct.pack("<3h", 1, 2, 3)
-    path = saved(tmp_path / "a.wav", riff(data, data_size=0xFFFFFFFF))
-    assert read_audio(path).samples[:, 0].tolist() == [1, 2, 3]
-
-
-def test_chunks_before_the_samples(tmp_path):
-    listed = b"LIST" + struct.pack("<I", 5) + b"INFO!\0"
-    data = struct.pack("<3h", 1, 2, 3)
-    path = saved(tmp_path / "a.wav", riff(data, before=listed))
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"data_size": 0xFFFFFFFF},  # a writer to a pipe cannot go back to put the size there
+        {"before": b"LIST" + struct.pack("<I", 5) + b"INFO!\0"},
+    ],
+)
+def test_headers_that_say_less_or_more(tmp_path, options):
+    path = saved(tmp_path / "a.wav", riff(packed("h", 1, 2, 3), **options))
     assert read_audio(path).samples[:, 0].tolist() == [1, 2, 3]
 
 
@@ -207,9 +196,9 @@ def test_chunks_before_the_samples(tmp_path):
         (riff(b"\0\0", rate=0), ["a.wav"]),
         (riff(b"\0\0", rate=2**31), ["a.wav"]),
         (riff(b"\0\0", rate=MAX_RATE + 1), ["sample rate", "10,000,001"]),
-        (riff(struct.pack("<2f", 0, np.nan), bits=32, form=3), ["nan at sample 1 of channel 0"]),
-        (riff(struct.pack("<2f", np.inf, 0), bits=32, form=3), ["inf at sample 0"]),
-        (riff(struct.pack("<1d", 1e300), bits=64, form=3), ["finite float32"]),
+        (riff(packed("f", 0, np.nan), bits=32, form=3), ["nan at sample 1 of channel 0"]),
+        (riff(packed("f", np.inf, 0), bits=32, form=3), ["inf at sample 0"]),
+        (riff(packed("d", 1e300), bits=64, form=3), ["finite float32"]),
         (riff(bytes(64), bits=4, form=0x11, extra=b"\2\0\x79\0"), ["a.wav"]),
     ],
 )
@@ -238,35 +227,6 @@ def test_a_flac_of_unknown_length(tmp_path):
     read_audio_error(saved(tmp_path / "a.flac", flac), "how long it is", "Convert it to a WAV")
 
 
-def test_mutated_files_give_a_sound_or_one_line(tmp_path):
-    rng = np.random.default_rng(0)
-    kinds = [("WAV", "PCM_16"), ("WAV", "FLOAT"), ("WAVEX", "PCM_24"), ("FLAC", "PCM_16")]
-    kinds += [("AIFF", "DOUBLE"), ("OGG", "VORBIS"), ("RF64", "PCM_16")]
-    files = [as_bytes(TONES, format=c, subtype=s) for c, s in kinds]
-    lines = []
-    for _ in range(400):
-        data = bytearray(files[rng.integers(len(files))])
-        at = int(rng.integers(len(data) if rng.random() < 0.3 else 80))
-        change = rng.integers(4)
-        if change == 0:
-            data[at] = int(rng.integers(256))
-        elif change == 1:
-            del data[at:]
-        elif change == 2:
-            data[at : at + 4] = struct.pack("<I", rng.choice([0, 2**31, 2**32 - 1, 2**31 - 1]))
-        else:
-            del data[at : at + int(rng.integers(1, 60))]
-        path = saved(tmp_path / "a.wav", data)
-        try:
-            audio = read_audio(path)
-        except cn.InputError as error:
-            lines.append(str(error))
-        else:
-            assert np.isfinite(audio.values()).all()
-    assert 20 < len(lines) < 380
-    assert not [line for line in lines if "\n" in line]
-
-
 def test_without_soundfile_there_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "soundfile", None)
     path = saved(tmp_path / "a.wav", riff(bytes(8)))
@@ -278,28 +238,28 @@ def test_without_soundfile_there_is_one_line(tmp_path, monkeypatch):
 # writing
 
 
-@pytest.mark.parametrize("ending", ["wav", "flac", "aiff", "aif"])
 @pytest.mark.parametrize(
     "subtype", ["PCM_U8", "PCM_S8", "PCM_16", "PCM_24", "PCM_32", "FLOAT", "DOUBLE", "ULAW"]
 )
-def test_what_is_written_comes_back(tmp_path, ending, subtype):
-    path = tmp_path / f"a.{ending}"
-    stored = subtype_for(path, subtype)
+def test_what_is_written_comes_back(tmp_path, subtype):
     values = np.array([[-0.1], [0.5], [1.2], [-1.5], [1.0], [0.0]])
-    clipped = write_audio(path, values, 44_100, subtype=stored)
-    audio = read_audio(path)
-    assert (audio.rate, audio.subtype) == (44_100, stored)
-    got = audio.values()[:, 0].astype(np.float64)
-    if stored in ("FLOAT", "DOUBLE"):
-        assert clipped == 0
-        np.testing.assert_array_equal(got, values[:, 0].astype(np.float32))
-        return
-    assert clipped == 2
-    # half a step of the encoding, or of float32 where that is coarser
-    bits = {"PCM_U8": 8, "PCM_S8": 8, "PCM_16": 16, "PCM_24": 24, "PCM_32": 25}.get(stored)
-    top, error = (1.0 - 2.0 ** (1 - bits), 2.0**-bits) if bits else (0.9803, 0.02)
-    top = 1.0 if stored == "PCM_32" else top
-    np.testing.assert_allclose(got, np.clip(values[:, 0], -1, top), rtol=0, atol=error)
+    for ending in ("wav", "flac", "aiff", "aif"):
+        path = tmp_path / f"a.{ending}"
+        stored = subtype_for(path, subtype)
+        clipped = write_audio(path, values, 44_100, subtype=stored)
+        audio = read_audio(path)
+        assert (audio.rate, audio.subtype) == (44_100, stored)
+        got = audio.values().astype(np.float64)
+        if stored in ("FLOAT", "DOUBLE"):
+            assert clipped == 0
+            np.testing.assert_array_equal(got, values.astype(np.float32))
+            continue
+        assert clipped == 2
+        # half a step of the encoding, or of float32 where that is coarser
+        bits = {"PCM_U8": 8, "PCM_S8": 8, "PCM_16": 16, "PCM_24": 24, "PCM_32": 25}.get(stored)
+        top, error = (1.0 - 2.0 ** (1 - bits), 2.0**-bits) if bits else (0.9803, 0.02)
+        top = 1.0 if stored == "PCM_32" else top
+        np.testing.assert_allclose(got, np.clip(values, -1, top), rtol=0, atol=error)
 
 
 def test_a_prediction_beyond_full_scale_is_clipped_and_counted(tmp_path):
@@ -372,27 +332,36 @@ def test_blocks_that_are_refused_leave_no_file(tmp_path, block, words):
 
 
 def test_a_full_disk_is_an_error_of_the_disk(tmp_path):
-    """A limit on the size of files gives the real error, without a disk to fill."""
-    code = f"""
+    """A limit on the size of files gives the real error, without a disk to fill.
+
+    A FLAC is cut at its very end, of which libsndfile says nothing.
+    """
+    code = """
 import os, resource, numpy as np
 from coordnet.sounds import write_audio
-resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
-for subtype in ("PCM_16", "FLOAT"):
-    try:
-        blocks = (np.zeros((50_000, 1)) for _ in range(10))
-        write_audio({str(tmp_path / "a.wav")!r}, blocks, 8000, channels=1, subtype=subtype)
-    except OSError as error:
-        print(error.strerror)
-print(os.listdir({str(tmp_path)!r}))
+samples = np.random.default_rng(0).uniform(-1, 1, (100_000, 1))
+write_audio("b.flac", samples, 8000)
+sizes = {"a.wav": 100_000, "b.flac": os.path.getsize("b.flac") - 1}
+os.remove("b.flac")
+for name, size in sizes.items():
+    for subtype in ("PCM_16", "FLOAT")[: 2 if name == "a.wav" else 1]:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+        try:
+            blocks = (samples[i : i + 5000] for i in range(0, len(samples), 5000))
+            write_audio(name, blocks, 8000, channels=1, subtype=subtype)
+        except OSError as error:
+            print(error.strerror)
+print(os.listdir())
 """
-    done = child(code)
+    done = child(code, tmp_path)
     assert done.stderr == ""
-    assert done.stdout.splitlines() == ["File too large", "File too large", "[]"]
+    assert done.stdout.splitlines() == ["File too large"] * 3 + ["[]"]
 
 
-def child(code):
+def child(code, folder):
     return subprocess.run(
         [sys.executable, "-c", code],
+        cwd=folder,
         capture_output=True,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
@@ -407,12 +376,11 @@ def test_a_minute_of_stereo_is_read_and_rendered_in_bounded_memory(tmp_path):
     for name, seconds in (("short", 1), ("long", 60)):
         blocks = (0.5 * np.sin(np.arange(rate)[:, None] * [0.05, 0.07]) for _ in range(seconds))
         write_audio(tmp_path / f"{name}.wav", blocks, rate, channels=2)
-    code = f"""
-import os, resource
+    code = """
+import resource
 import coordnet as cn
-from coordnet.sounds import AudioWriter, read_audio
 from coordnet.rendering import render_signal
-from coordnet.sounds import AudioSamples
+from coordnet.sounds import AudioSamples, AudioWriter, read_audio
 
 def work(name):
     audio = read_audio(name)
@@ -428,12 +396,11 @@ def work(name):
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
-os.chdir({str(tmp_path)!r})
 work("short.wav")
 before = peak()
 print(work("long.wav"), peak() - before)
 """
-    done = child(code)
+    done = child(code, tmp_path)
     assert done.stderr == ""
     frames, grown = done.stdout.split()
     assert int(frames) == 60 * rate

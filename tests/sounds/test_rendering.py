@@ -9,7 +9,8 @@ import torch
 import coordnet as cn
 from coordnet.metrics import snr_from_squares
 from coordnet.rendering import render_signal
-from coordnet.sounds import SoundFigure, save_sound
+from coordnet.sounds import AudioWriter, SoundFigure, read_audio, save_sound
+from coordnet.sounds.rendering import measure
 
 # rendering
 
@@ -39,6 +40,31 @@ def test_numbers_and_rates_that_cannot_be(number, rate):
 def test_a_function_that_loses_rows():
     with pytest.raises(cn.InputError, match="one row of values per time"):
         next(render_signal(lambda t: t[:1], 3, 10))
+
+
+def test_errors_file_and_figure_are_those_of_the_rendering(tmp_path):
+    """In one pass over several blocks."""
+    number = 40_000
+    target = np.random.default_rng(0).integers(-9000, 9000, (number, 2)).astype(np.int16)
+    audio = cn.Audio(target, 2.0**15, 8000, "WAV", "PCM_16")
+    encoding = cn.FourierFeatures(1, k=2, period=1.0)
+    field = cn.Field(encoding, cn.MLP(encoding.out_dim, 2, 8, 1, seed=0))
+    values, done = np.concatenate(list(render_signal(field, number, 8000))), []
+    figure = SoundFigure(number, 2, 8000)
+    with AudioWriter(tmp_path / "a.wav", 2, 8000) as writer:
+        errors = measure(field, audio, writer=writer, figure=figure, progress=done.append)
+    assert errors == measure(field, audio)
+    assert errors["psnr"] == pytest.approx(cn.psnr(values, audio.values(), peak=1.0), abs=1e-6)
+    assert errors["rmse"] == pytest.approx(10 ** (-errors["psnr"] / 20))
+    for name, channel in (("snr", slice(None)), ("snr_0", 0), ("snr_1", 1)):
+        expected = cn.snr(values[:, channel], audio.values()[:, channel])
+        assert errors[name] == pytest.approx(expected, abs=1e-6)
+    np.testing.assert_array_equal(
+        read_audio(tmp_path / "a.wav").samples, np.rint(values.clip(-1, 1) * 2**15).clip(max=32767)
+    )
+    figure.save(tmp_path / "a.png")
+    assert sum(done) == number
+    assert len(done) > 1
 
 
 # the ratio of signal to noise

@@ -49,7 +49,7 @@ class SceneBox:
         # written so that NaN is refused too
         if not all(low < high for low, high in zip(self.lower, self.upper, strict=True)):
             got = f"lower={self.lower}, upper={self.upper}"
-            refuse("a box must have its lower corner below its upper", got, "Swap the numbers.")
+            refuse("a box must have its lower corner below its upper", got)
 
     @property
     def center(self) -> Point:
@@ -108,37 +108,37 @@ def focus_point(cameras: Cameras) -> Tensor | None:
         than two positions, axes that are nearly parallel (within some 8° of each other in the
         root mean square), or cameras that look away from each other.
     """
-    positions, forward = _axes(cameras)
+    positions, toward = _axes(cameras)
     if _still(positions):
         return None
     across = (
-        torch.eye(3, dtype=forward.dtype, device="cpu") - forward[:, :, None] * forward[:, None, :]
+        torch.eye(3, dtype=toward.dtype, device="cpu") - toward[:, :, None] * toward[:, None, :]
     )
     mean = across.mean(0)
     if float(torch.linalg.eigvalsh(mean)[0]) < _LEAST_SPREAD:
         return None
     point = torch.linalg.solve(mean, (across @ positions[..., None]).mean(0)[:, 0])
-    ahead = ((point - positions) * forward).sum(-1) > 0
+    ahead = ((point - positions) * toward).sum(-1) > 0
     return point if float(ahead.double().mean()) >= 0.9 else None
 
 
 def arrangement(cameras: Cameras) -> Literal["still", "inward", "forward", "outward"]:
-    """Say how cameras stand to the scene, which decides how its space is best bounded.
+    """Return how cameras stand to the scene, which decides how its space is best bounded.
 
     Returns:
         "inward": their axes meet in front of them (see `focus_point`): a box around that point.
-        "forward": their axes are nearly parallel, all within 60° of their mean: normalized device
-        coordinates. "outward": neither, as inside a room: a contraction. "still": they all stand
-        at one place, and their pictures tell nothing about depth.
+        "forward": their axes are nearly parallel, all within 60° of their mean. "outward":
+        neither, as inside a room. "still": they all stand at one place, and their pictures tell
+        nothing about depth.
     """
-    positions, forward = _axes(cameras)
+    positions, toward = _axes(cameras)
     if _still(positions):
         return "still"
     if focus_point(cameras) is not None:
         return "inward"
-    mean = forward.mean(0)
+    mean = toward.mean(0)
     length = torch.linalg.vector_norm(mean)
-    if float(length) > 0.5 and bool((forward @ mean > 0.5 * length).all()):
+    if float(length) > 0.5 and bool((toward @ mean > 0.5 * length).all()):
         return "forward"
     return "outward"
 
@@ -179,7 +179,6 @@ def near_far_from_poses(cameras: Cameras) -> tuple[float, float]:
         refuse(
             "near and far follow from the poses only where all cameras look at one point",
             f"{len(cameras)} cameras that look {_LOOK[arrangement(cameras)]}",
-            "Give near and far, or a box.",
         )
     distance = torch.linalg.vector_norm(_axes(cameras)[0] - center, dim=-1)
     radius = 3**0.5 * _MARGIN * float(_visible(cameras, center).max())

@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ...checks import integer, positive
 from ...constants import supports_float64
-from ...errors import integer_at_least, refuse
+from ...errors import refuse
 from ...modes import as_tensor
 from . import lens
 from .checks import check_values
@@ -28,9 +29,9 @@ class Cameras:
     A pose maps camera coordinates to world coordinates. A camera's axes are OpenGL's: x to the
     right, y up, and it looks along −z. Pixels are counted from the upper left; the center of the
     pixel in column c and row r lies at (c + ½, r + ½). A point (x, y, −1) in front of a camera
-    without distortion appears at
+    without distortion appears, with focal lengths f and the principal point c, at
 
-        column = center_x + focal_x · x        row = center_y − focal_y · y
+        column = c_x + f_x · x        row = c_y − f_y · y
 
     Everything is held, and rays are worked out, in float64 (float32 on a device without it); rays
     come out as float32.
@@ -38,7 +39,7 @@ class Cameras:
     Attributes:
         poses: ``(n, 3, 4)``, [R t], camera→world.
         focal: ``(n, 2)``, focal lengths in pixels, along x and along y.
-        center: ``(n, 2)``, the principal point in pixels from the picture's upper left corner.
+        principal_point: ``(n, 2)``, in pixels from the picture's upper left corner.
         sizes: ``(n, 2)`` int64, width and height in pixels.
         distortion: ``(n, 4)``, k1, k2, p1, p2 (see `lens.distort`); None where no lens distorts.
 
@@ -57,34 +58,32 @@ class Cameras:
 
     poses: Tensor
     focal: Tensor
-    center: Tensor
+    principal_point: Tensor
     sizes: Tensor
     distortion: Tensor | None = None
 
     def __repr__(self) -> str:
         sizes = {f"{width} x {height}" for width, height in self.sizes.tolist()}
-        shown = sizes.pop() if len(sizes) == 1 else "different"
+        size = sizes.pop() if len(sizes) == 1 else "different"
         lens = ", with distortion" if self.distortion is not None else ""
-        return f"Cameras({len(self.poses)}, pictures of {shown} pixels{lens}, {self.poses.device})"
+        return f"Cameras({len(self.poses)}, pictures of {size} pixels{lens}, {self.poses.device})"
 
     def __post_init__(self) -> None:
         device = as_tensor(self.poses).device
         wide = torch.float64 if supports_float64(device) else torch.float32
         number = len(self.poses)
-        shapes = {"poses": (3, 4), "focal": (2,), "center": (2,), "sizes": (2,), "distortion": (4,)}
-        for name, shape in shapes.items():
-            value = getattr(self, name)
-            if value is None and name == "distortion":
-                continue
+        tails = {"poses": (3, 4), "focal": (2,), "principal_point": (2,), "sizes": (2,)}
+        if self.distortion is not None:
+            tails["distortion"] = (4,)
+        for name, tail in tails.items():
             dtype = torch.int64 if name == "sizes" else wide
-            value = as_tensor(value).to(device, dtype)
-            if value.shape != (number, *shape):
-                wanted = ", ".join(map(str, ("n", *shape)))
+            value = as_tensor(getattr(self, name)).to(device, dtype)
+            if value.shape != (number, *tail):
                 got = f"{name} of shape {tuple(value.shape)} with {number} poses"
-                refuse(f"{name} must have shape ({wanted})", got, "Pass one row for each camera.")
+                refuse(f"{name} must have shape ({', '.join(map(str, ('n', *tail)))})", got)
             object.__setattr__(self, name, value)
         if device.type == "cpu":  # elsewhere each test would wait for the device
-            check_values(self)
+            check_values(self.poses, self.focal, self.principal_point, self.sizes, self.distortion)
 
     @classmethod
     def pinhole(
@@ -94,7 +93,7 @@ class Cameras:
         *,
         width: int,
         height: int,
-        center: tuple[float, float] | None = None,
+        principal_point: tuple[float, float] | None = None,
         distortion: Sequence[float] | None = None,
     ) -> Cameras:
         """Return cameras that share one lens.
@@ -104,23 +103,21 @@ class Cameras:
             focal: in pixels, one length or two (along x and along y).
             width: of the pictures, in pixels.
             height: of the pictures, in pixels.
-            center: the principal point in pixels; the middle of the picture by default.
+            principal_point: in pixels; the middle of the picture by default.
             distortion: k1, k2, p1, p2.
         """
-        width = integer_at_least(1, "width", width, "Pass the size in pixels.")
-        height = integer_at_least(1, "height", height, "Pass the size in pixels.")
-        found = as_tensor(poses)
-        found = found[None] if found.ndim == 2 else found
-        both = focal if isinstance(focal, tuple) else (focal, focal)
+        width, height = integer("width", width, least=1), integer("height", height, least=1)
+        all_poses = as_tensor(poses)
+        all_poses = all_poses[None] if all_poses.ndim == 2 else all_poses
 
         def rows(values: Sequence[float]) -> Tensor:
             row = torch.tensor([float(v) for v in values], dtype=torch.float64, device="cpu")
-            return row.repeat(len(found), 1)
+            return row.repeat(len(all_poses), 1)
 
         return cls(
-            found,
-            rows(both),
-            rows(center if center is not None else (width / 2, height / 2)),
+            all_poses,
+            rows(focal if isinstance(focal, tuple) else (focal, focal)),
+            rows(principal_point if principal_point is not None else (width / 2, height / 2)),
             rows((width, height)),
             None if distortion is None else rows(distortion),
         )
@@ -138,13 +135,12 @@ class Cameras:
             chosen = torch.as_tensor(list(which), device=self.device)
             chosen = chosen.long() if not len(chosen) else chosen
         else:
-            chosen = [
-                operator.index(cast(SupportsIndex, which))
-            ]  # an IndexError beyond the last ends an iteration
+            # an IndexError beyond the last ends an iteration
+            chosen = [operator.index(cast(SupportsIndex, which))]
         return Cameras(
             self.poses[chosen],
             self.focal[chosen],
-            self.center[chosen],
+            self.principal_point[chosen],
             self.sizes[chosen],
             None if self.distortion is None else self.distortion[chosen],
         )
@@ -160,7 +156,7 @@ class Cameras:
         return self.poses[..., 3]
 
     @property
-    def forward(self) -> Tensor:
+    def view_directions(self) -> Tensor:
         """``(n, 3)``, the unit directions along which they look."""
         return -self.poses[..., 2]
 
@@ -168,47 +164,30 @@ class Cameras:
         """Return the cameras on a device."""
         device = torch.device(device)
         wide = torch.float64 if supports_float64(device) else torch.float32
-        return Cameras(
-            self.poses.to(wide).to(device),
-            self.focal,
-            self.center,
-            self.sizes,
-            self.distortion,
-        )
+        return replace(self, poses=self.poses.to(wide).to(device))
 
     def with_poses(self, poses: Tensor, camera: int = 0) -> Cameras:
         """Return cameras at ``poses (m, 3, 4)``, all with the lens and size of one of these."""
-        one = self[camera]
-        number = len(poses)
-        return Cameras(
-            as_tensor(poses).to(self.device),
-            one.focal.expand(number, 2),
-            one.center.expand(number, 2),
-            one.sizes.expand(number, 2),
-            None if one.distortion is None else one.distortion.expand(number, 4),
-        )
+        cameras = self[[camera] * len(poses)]
+        return replace(cameras, poses=as_tensor(poses).to(self.device))
 
     def scaled(self, factor: float) -> Cameras:
         """Return the cameras of pictures ``factor`` times as large, sides rounded to whole pixels.
 
         The intrinsics follow the sides as they are after rounding.
         """
-        if not (np.isfinite(factor) and factor > 0):
-            refuse("factor must be a finite number above 0", f"factor={factor!r}", "Pass 0.5.")
-        return self.with_sizes((self.sizes * float(factor)).round().long())
+        return self.with_sizes((self.sizes * positive("factor", factor)).round().long())
 
     def resized(self, width: int, height: int) -> Cameras:
         """Return the cameras of the same pictures resampled to one size; intrinsics follow."""
-        width = integer_at_least(1, "width", width, "Pass the size in pixels.")
-        height = integer_at_least(1, "height", height, "Pass the size in pixels.")
-        sizes = torch.tensor([width, height], device=self.device)
-        return self.with_sizes(sizes.expand(len(self), 2))
+        sizes = [integer("width", width, least=1), integer("height", height, least=1)]
+        return self.with_sizes(torch.tensor(sizes, device=self.device).expand(len(self), 2))
 
     def with_sizes(self, sizes: Tensor) -> Cameras:
         """Return the cameras of the same pictures resampled to sizes ``(n, 2)``, width and height.
 
-        A pixel stays the average of its share of the picture, so that focal lengths and centers
-        scale with the sides.
+        A pixel stays the average of its share of the picture, so that focal lengths and principal
+        points scale with the sides.
         """
         if not bool((sizes >= 1).all()):
             which = int((sizes < 1).any(1).nonzero()[0])
@@ -216,10 +195,10 @@ class Cameras:
             refuse(
                 "a smaller picture must have at least one pixel left in each direction",
                 f"{width} x {height} pixels made {' x '.join(map(str, sizes[which].tolist()))}",
-                "Make it less small.",
             )
         ratio = sizes.to(self.device, self.focal.dtype) / self.sizes
-        return replace(self, focal=self.focal * ratio, center=self.center * ratio, sizes=sizes)
+        point = self.principal_point * ratio
+        return replace(self, focal=self.focal * ratio, principal_point=point, sizes=sizes)
 
     def transformed(self, matrix: Tensor | np.ndarray) -> Cameras:
         """Return the cameras in other world coordinates.
@@ -278,7 +257,8 @@ class Cameras:
         Returns:
             ``(..., 3)`` in the dtype of the poses: float64 where the device has it.
         """
-        point = (position.to(self.focal.dtype) - self.center[camera]) / self.focal[camera]
+        offset = position.to(self.focal.dtype) - self.principal_point[camera]
+        point = offset / self.focal[camera]
         if self.distortion is not None:
             point = lens.undistort(point, self.distortion[camera])
         x, y = point.unbind(-1)
@@ -321,6 +301,6 @@ class Cameras:
         point = torch.stack([local[..., 0], -local[..., 1]], -1) / depth[..., None]
         if self.distortion is not None:
             coefficients = self.distortion[camera]
-            seen = point.square().sum(-1) < lens.fold(coefficients)
+            seen = point.square().sum(-1) < lens.fold_radius_squared(coefficients)
             point = torch.where(seen[..., None], lens.distort(point, coefficients), torch.inf)
-        return point * self.focal[camera] + self.center[camera], depth
+        return point * self.focal[camera] + self.principal_point[camera], depth

@@ -46,22 +46,22 @@ def undistort(points: Tensor, coefficients: Tensor) -> Tensor:
     Returns:
         ``(..., 2)``, x and y, in the dtype of the points.
     """
-    found = points
+    ideal = points
     enough = 8 * torch.finfo(points.dtype).eps
     for _ in range(_ITERATIONS):
-        at_x, at_y, (xx, xy, yy) = _distorted(found, coefficients)
+        at_x, at_y, (xx, xy, yy) = _distorted(ideal, coefficients)
         off_x, off_y = at_x - points[..., 0], at_y - points[..., 1]
         step = torch.stack([yy * off_x - xy * off_y, xx * off_y - xy * off_x], -1)
         step = step / (xx * yy - xy * xy)[..., None]
-        found = found - step
+        ideal = ideal - step
         # elsewhere the test would wait for the device
         on_cpu = points.device.type == "cpu"
-        if on_cpu and not bool((step.abs() > enough * (1 + found.abs())).any()):
+        if on_cpu and not bool((step.abs() > enough * (1 + ideal.abs())).any()):
             break
-    return found
+    return ideal
 
 
-def fold(coefficients: Tensor) -> Tensor:
+def fold_radius_squared(coefficients: Tensor) -> Tensor:
     """Return r² where a lens folds over: the least positive root of 1 + 3 k1 r² + 5 k2 r⁴.
 
     Ideal points beyond it are distorted back toward the middle, onto points that others have
@@ -82,13 +82,13 @@ def fold(coefficients: Tensor) -> Tensor:
 
 
 def can_undistort(points: Tensor, coefficients: Tensor) -> Tensor:
-    """Tell where `undistort` finds an inverse: ``(...)`` booleans for points ``(..., 2)``."""
-    found = undistort(points, coefficients)
-    at_x, at_y, (xx, xy, yy) = _distorted(found, coefficients)
+    """Return where `undistort` finds an inverse: ``(...)`` booleans for points ``(..., 2)``."""
+    ideal = undistort(points, coefficients)
+    at_x, at_y, (xx, xy, yy) = _distorted(ideal, coefficients)
     miss = (torch.stack([at_x, at_y], -1) - points).abs().amax(-1)
-    turns = (xx > 0) & (yy > 0) & (xx * yy > xy * xy)
-    near = found.square().sum(-1) < fold(coefficients)
-    return (miss < torch.finfo(points.dtype).eps ** 0.5) & turns & near
+    upright = (xx > 0) & (yy > 0) & (xx * yy > xy * xy)
+    near = ideal.square().sum(-1) < fold_radius_squared(coefficients)
+    return (miss < torch.finfo(points.dtype).eps ** 0.5) & upright & near
 
 
 def _distorted(

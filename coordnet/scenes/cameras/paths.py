@@ -8,14 +8,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ...errors import integer_at_least, positive_number, refuse
+from ...checks import integer, number, positive
+from ...errors import refuse
 from .bounds import focus_point
 from .cameras import Cameras
 from .poses import average_pose, look_at, wide
 
 __all__ = ["interpolated_path", "orbit_around", "orbit_path", "spiral_path"]
-
-_FRAMES = "Pass how many pictures the path has."
 
 
 def orbit_path(
@@ -49,11 +48,9 @@ def orbit_path(
     Raises:
         InputError: no frames, a radius that is not positive, a camera straight above or below.
     """
-    frames = integer_at_least(1, "frames", frames, _FRAMES)
-    radius = positive_number("radius", radius, "Pass the distance of the cameras.")
-    if not -90 < elevation < 90:
-        got = f"elevation={elevation!r}"
-        refuse("elevation must lie between -90 and 90 degrees", got, "Pass 20, say.")
+    frames = integer("frames", frames, least=1)
+    radius = positive("radius", radius)
+    elevation = number("elevation", elevation, above=-90, below=90)
     middle, upright = wide(center), wide(up)
     upright = upright / torch.linalg.vector_norm(upright)
     if start is None:
@@ -63,7 +60,7 @@ def orbit_path(
     first = first - (first @ upright) * upright
     length = torch.linalg.vector_norm(first)
     if not float(length) > 1e-9:
-        refuse("start must not point along up", f"start={start}", "Choose another direction.")
+        refuse("start must not point along up", f"start={start}")
     first = first / length
     second = torch.linalg.cross(upright, first)
     angle = 2 * math.pi * turns * torch.arange(frames, dtype=torch.float64, device="cpu") / frames
@@ -105,14 +102,13 @@ def orbit_around(
             refuse(
                 "an orbit needs a point that all cameras look at",
                 f"{len(cameras)} cameras without one",
-                "Give its center, or choose a spiral or a path between the poses.",
             )
     middle = wide(center)
     poses = wide(cameras.poses.detach())
     up = poses[..., 1].mean(0)
     length = torch.linalg.vector_norm(up)
     if not float(length) > 1e-3:
-        refuse("an orbit needs cameras that agree on what is up", "none", "Use orbit_path.")
+        refuse("an orbit needs cameras that agree on what is up", "none")
     up = up / length
     offset = poses[..., 3] - middle
     distance = torch.linalg.vector_norm(offset, dim=-1)
@@ -159,10 +155,9 @@ def spiral_path(
         InputError: no frames, a depth that is not positive, an extent beyond 0 … 1, or cameras
             that look in directions which cancel.
     """
-    frames = integer_at_least(1, "frames", frames, _FRAMES)
-    depth = positive_number("depth", depth, "Pass the distance of what the cameras look at.")
-    if not 0 <= extent <= 1:
-        refuse("extent must lie in 0 … 1", f"extent={extent!r}", "Pass 0.9, say.")
+    frames = integer("frames", frames, least=1)
+    depth = positive("depth", depth)
+    extent = number("extent", extent, least=0, most=1)
     middle = average_pose(cameras.poses.detach())
     offset = (wide(cameras.positions.detach()) - middle[:, 3]) @ middle[:, :3]
     reach = torch.quantile(offset.abs(), extent, dim=0)
@@ -187,33 +182,33 @@ def interpolated_path(poses: Tensor, frames: int, *, closed: bool = False) -> Te
     Returns:
         ``(frames, 3, 4)`` float64.
     """
-    frames = integer_at_least(1, "frames", frames, _FRAMES)
+    frames = integer("frames", frames, least=1)
     poses = wide(poses.detach())
-    number = len(poses)
-    if number < 1:
-        refuse("a path needs at least one pose", "none", "Pass poses of shape (n, 3, 4).")
-    if number == 1:
+    count = len(poses)
+    if count < 1:
+        refuse("a path needs at least one pose", "none")
+    if count == 1:
         return poses.expand(frames, 3, 4).clone()
     steps = torch.arange(frames, dtype=torch.float64, device="cpu")
-    at = steps * number / frames if closed else steps * (number - 1) / max(1, frames - 1)
-    last = number - (0 if closed else 1)
+    at = steps * count / frames if closed else steps * (count - 1) / max(1, frames - 1)
+    last = count - (0 if closed else 1)
     segment = at.floor().long().clamp(max=last - 1)
     share = (at - segment)[:, None]
 
     def control(step: int) -> Tensor:
         which = segment + step
-        return poses[which % number if closed else which.clamp(0, number - 1)]
+        return poses[which % count if closed else which.clamp(0, count - 1)]
 
     before, here, there, after = (control(step) for step in (-1, 0, 1, 2))
-    p0, p1, p2, p3 = (each[..., 3] for each in (before, here, there, after))
+    p0, p1, p2, p3 = (pose[..., 3] for pose in (before, here, there, after))
     position = p1 + 0.5 * share * (
         p2 - p0 + share * (2 * p0 - 5 * p1 + 4 * p2 - p3 + share * (3 * (p1 - p2) + p3 - p0))
     )
-    turn = _turned(here[..., :3], there[..., :3], share[..., 0])
+    turn = _slerp(here[..., :3], there[..., :3], share[..., 0])
     return torch.cat([turn, position[..., None]], -1)
 
 
-def _turned(one: Tensor, other: Tensor, share: Tensor) -> Tensor:
+def _slerp(one: Tensor, other: Tensor, share: Tensor) -> Tensor:
     """Return rotations a share of the way from ``one`` to ``other``: one · (oneᵀ other)^share."""
     step = one.mT @ other
     twice_sine = torch.stack(
@@ -226,11 +221,11 @@ def _turned(one: Tensor, other: Tensor, share: Tensor) -> Tensor:
     )
     size = torch.linalg.vector_norm(twice_sine, dim=-1)
     angle = torch.atan2(size, step.diagonal(dim1=-2, dim2=-1).sum(-1) - 1)
-    # near half a turn the antisymmetric part vanishes; the axis is then the direction kept
-    kept = torch.linalg.eigh((step + step.mT) / 2).eigenvectors[..., -1]
-    kept = torch.where(((kept * twice_sine).sum(-1) < 0)[..., None], -kept, kept)
+    # near half a turn the antisymmetric part vanishes; the axis is then the fixed direction
+    fixed = torch.linalg.eigh((step + step.mT) / 2).eigenvectors[..., -1]
+    fixed = torch.where(((fixed * twice_sine).sum(-1) < 0)[..., None], -fixed, fixed)
     clear = (size > 1e-3) | (angle < 1)
-    axis = torch.where(clear[..., None], twice_sine / size.clamp(min=1e-300)[..., None], kept)
+    axis = torch.where(clear[..., None], twice_sine / size.clamp(min=1e-300)[..., None], fixed)
     x, y, z = axis.unbind(-1)
     zero = torch.zeros_like(x)
     across = torch.stack([zero, -z, y, z, zero, -x, -y, x, zero], -1).unflatten(-1, (3, 3))

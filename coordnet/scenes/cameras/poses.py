@@ -36,24 +36,20 @@ def rigid_pose(matrix: object, who: str) -> tuple[np.ndarray, float]:
     """
     rule = f"the pose of {who} must be a matrix [R t] of 3 x 4 or 4 x 4 finite float32 numbers"
     try:
-        found = np.asarray(matrix, dtype=np.float64)
+        values = np.asarray(matrix, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        got = "rows of unequal lengths, text, or a number beyond float64"
-        refuse(rule, got, "Write the matrix again.")
-    if found.shape not in ((3, 4), (4, 4)):
-        refuse(rule, f"shape {found.shape}", "Write camera-to-world matrices, row by row.")
-    bad = ~(np.abs(found) < _LARGEST)
+        refuse(rule, "rows of unequal lengths, text, or a number beyond float64")
+    if values.shape not in ((3, 4), (4, 4)):
+        refuse(rule, f"shape {values.shape}")
+    bad = ~(np.abs(values) < _LARGEST)
     if bad.any():
         row, column = np.argwhere(bad)[0]
-        got = f"{found[row, column]} at row {row}, column {column}"
-        refuse(rule, got, "Leave that frame out, or find its pose again.")
-    if len(found) == 4 and not np.allclose(found[3], (0, 0, 0, 1), rtol=0, atol=1e-6):
-        refuse(
-            f"the last row of the pose of {who} must be 0, 0, 0, 1",
-            ", ".join(f"{value:g}" for value in found[3]),
-            "Transpose the matrix if it is stored column by column.",
-        )
-    axes = found[:3, :3]
+        refuse(rule, f"{values[row, column]} at row {row}, column {column}")
+    if len(values) == 4 and not np.allclose(values[3], (0, 0, 0, 1), rtol=0, atol=1e-6):
+        remedy = "Transpose the matrix if it is stored column by column."
+        got = ", ".join(f"{value:g}" for value in values[3])
+        refuse(f"the last row of the pose of {who} must be 0, 0, 0, 1", got, remedy)
+    axes = values[:3, :3]
     with np.errstate(all="ignore"):  # of numbers close to 0
         determinant = float(np.linalg.det(axes))
     rule = f"the pose of {who} must turn the camera without mirroring or shearing it"
@@ -65,9 +61,9 @@ def rigid_pose(matrix: object, who: str) -> tuple[np.ndarray, float]:
     if not scale > 1e-15 or not np.allclose(square, np.eye(3), atol=2 * _TOLERANCE):
         lengths = ", ".join(f"{length:.4g}" for length in np.linalg.norm(axes, axis=0))
         got = f"axes of length {lengths}, determinant {determinant:.4g}"
-        refuse(rule, got, "Write a rotation: three axes of length 1 at right angles.")
+        refuse(rule, got)
     left, _, right = np.linalg.svd(axes)
-    rigid = np.concatenate([left @ right, found[:3, 3:]], 1)
+    rigid = np.concatenate([left @ right, values[:3, 3:]], 1)
     return rigid, 1.0 if abs(scale - 1) <= _TOLERANCE else scale
 
 
@@ -111,14 +107,11 @@ def look_at(
     back = at - point
     right = torch.linalg.cross(upright, back)
     size = torch.linalg.vector_norm(right, dim=-1)
-    lengths = [torch.linalg.vector_norm(each, dim=-1) for each in (upright, back)]
+    lengths = [torch.linalg.vector_norm(vector, dim=-1) for vector in (upright, back)]
     least = 1e-9 * lengths[0] * lengths[1]
     if not bool((size > least).all()):
-        refuse(
-            "a camera must look at a point away from it, and not along the direction that is up",
-            "an eye in its target, or straight above or below it",
-            "Move the eye, or choose another direction for up.",
-        )
+        rule = "a camera must look at a point away from it, and not along the direction that is up"
+        refuse(rule, "an eye in its target, or straight above or below it")
     right = right / size[..., None]
     back = back / torch.linalg.vector_norm(back, dim=-1, keepdim=True)
     return torch.stack([right, torch.linalg.cross(back, right), back, at], -1)
@@ -141,9 +134,6 @@ def average_pose(poses: Tensor) -> Tensor:
     poses = wide(poses)
     eye, up, back = poses[..., 3].mean(0), poses[..., 1].mean(0), poses[..., 2].mean(0)
     if float(torch.linalg.vector_norm(back)) < 1e-3:
-        refuse(
-            "an average of poses needs cameras that look roughly the same way",
-            "directions that cancel each other",
-            "Use an orbit for cameras all around a scene.",
-        )
+        rule = "an average of poses needs cameras that look roughly the same way"
+        refuse(rule, "directions that cancel each other")
     return look_at(eye, eye - back, up)

@@ -1,4 +1,4 @@
-"""Rays of all pixels of many cameras, with the lens worked out once."""
+"""Table of the rays of all pixels of many cameras, with directions computed once per lens."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RayTable:
 
     def _fill(self, max_bytes: int) -> None:
         cameras = self.cameras
-        parts = [cameras.focal, cameras.center, cameras.sizes.to(cameras.focal.dtype)]
+        parts = [cameras.focal, cameras.principal_point, cameras.sizes.to(cameras.focal.dtype)]
         if cameras.distortion is not None:
             parts.append(cameras.distortion)
         rows = [tuple(row) for row in torch.cat(parts, -1).tolist()]
@@ -56,12 +56,12 @@ class RayTable:
         sizes = {i: int(cameras.sizes[i].prod()) for i in firsts.values()}
         if 12 * sum(sizes.values()) > max_bytes or not rows:
             return
-        starts, found, used = {}, [], 0
+        starts, directions, used = {}, [], 0
         for first, size in sizes.items():
             starts[first] = used
             used += size
-            found.append(_local_directions(cameras, first))
-        self._directions = torch.cat(found)
+            directions.append(_local_directions(cameras, first))
+        self._directions = torch.cat(directions)
         self._starts = torch.tensor([starts[firsts[row]] for row in rows], device=cameras.device)
 
     def __len__(self) -> int:
@@ -118,10 +118,10 @@ class RayTable:
 def _local_directions(cameras: Cameras, camera: int) -> Tensor:
     """Return the directions of all pixels of one camera, row by row: ``(height·width, 3)``."""
     width, height = cameras.sizes[camera].tolist()
-    found = torch.empty(height * width, 3, dtype=torch.float32, device=cameras.device)
+    directions = torch.empty(height * width, 3, dtype=torch.float32, device=cameras.device)
     for start in range(0, height * width, _BLOCK):
         within = torch.arange(start, min(start + _BLOCK, height * width), device=cameras.device)
         row = torch.div(within, width, rounding_mode="floor")
         position = torch.stack([within - row * width, row], -1).to(cameras.focal.dtype) + 0.5
-        found[start : start + _BLOCK] = cameras.directions_at(camera, position)
-    return found
+        directions[start : start + _BLOCK] = cameras.directions_at(camera, position)
+    return directions

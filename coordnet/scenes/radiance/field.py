@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ...checks import number, one_of
 from ...encodings import Encoding, build_encoding
 from ...errors import refuse
 from ...networks import Network, build_network
 
-__all__ = ["DENSITIES", "RadianceField", "check_box", "safe_exp"]
+__all__ = ["DENSITIES", "RadianceField", "require_keys", "safe_exp"]
 
 _LARGEST_EXPONENT = 15.0
 
@@ -99,17 +99,13 @@ class RadianceField(nn.Module):
             ),
             "color_network must give": (color_network.out_dim, 3),
         }
-        for name, (got, wanted) in sizes.items():
-            if got != wanted:
-                refuse(f"{name} {wanted} numbers", f"{got}", f"Build it for {wanted}.")
-        if density not in DENSITIES:
-            known = ", ".join(DENSITIES)
-            refuse(f"density must be one of {known}", repr(density), "Choose one of them.")
+        for name, (size, expected) in sizes.items():
+            if size != expected:
+                refuse(f"{name} {expected} numbers", size)
         self.encoding, self.directions = encoding, directions
         self.density_network, self.color_network = density_network, color_network
-        self.activation, self.bias = density, float(bias)
-        if not math.isfinite(self.bias):
-            refuse("bias must be finite", f"bias={bias!r}", "Pass 0.0, say.")
+        self.activation = one_of("density", density, DENSITIES)
+        self.bias = number("bias", bias)
 
     def geometry(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Return densities ``(N,)`` and what the color needs of the position, ``(N, G)``."""
@@ -147,19 +143,14 @@ class RadianceField(nn.Module):
         }
 
     @classmethod
-    def from_spec(cls, spec: Any) -> RadianceField:
+    def from_spec(cls, spec: object) -> RadianceField:
         """Build a field with fresh weights from what `spec` returned.
 
         Raises:
             InputError: where it is no such thing.
         """
         parts = ("encoding", "directions", "density_network", "color_network")
-        if not isinstance(spec, dict) or not set(parts) <= spec.keys():
-            refuse(
-                f"a radiance field's spec has {', '.join(parts)}",
-                repr(spec)[:80],
-                "Save it again.",
-            )
+        spec = require_keys("a radiance field", spec, parts)
         return cls(
             build_encoding(spec["encoding"]),
             build_encoding(spec["directions"]),
@@ -170,24 +161,12 @@ class RadianceField(nn.Module):
         )
 
 
-def check_box(lower: Any, upper: Any) -> tuple[list[float], list[float]]:
-    """Return the corners of a box as lists of three numbers.
+def require_keys(noun: str, spec: object, keys: Sequence[str]) -> dict[str, Any]:
+    """Return a spec that has these keys.
 
     Raises:
-        InputError: no three finite numbers each, or an upper one not above its lower one.
+        InputError: it has not.
     """
-    corners = []
-    for corner in (lower, upper):
-        try:
-            corners.append([float(value) for value in corner])
-        except (TypeError, ValueError, OverflowError):
-            corners.append([])
-    low, high = corners
-    good = len(low) == len(high) == 3 and all(map(math.isfinite, (*low, *high)))
-    if not good or any(b <= a for a, b in zip(low, high, strict=True)):
-        refuse(
-            "a box has three finite numbers in each corner, the upper ones above the lower ones",
-            f"{lower!r} and {upper!r}"[:120],
-            "Pass [-1.5, -1.5, -1.5] and [1.5, 1.5, 1.5], say.",
-        )
-    return low, high
+    if not isinstance(spec, dict) or not set(keys) <= spec.keys():
+        return refuse(f"the spec of {noun} must have {', '.join(keys)}", repr(spec)[:80])
+    return spec

@@ -8,18 +8,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...checks import boolean, box, integer, number, positive, seed as checked_seed
 from ...encodings import FourierFeatures
-from ...errors import InputError, integer_at_least, positive_number, refuse
+from ...errors import InputError, refuse
 from ...networks import MLP
 from ..cameras.bounds import near_far_box
-from ..rendering.sampling import merge, ray_edges, sample_pdf, stratified
-from ..rendering.volume import Rendering, color, expected_depth, midpoints, opacity, weights
-from .field import RadianceField, check_box
-from .model import RadianceModel, Seen
+from ..rendering.ray_sampling import merge, ray_edges, sample_pdf, stratified
+from ..rendering.volume import Rendering, composite, midpoints
+from .field import RadianceField, require_keys
+from .model import RadianceModel, RenderOutput
 
 __all__ = ["HierarchicalModel", "original_nerf"]
 
-_MOST = 4096
+_MAX_SAMPLES = 4096
 _PADDING = 1e-5  # of the weights that are sampled, as in the original code
 _POINTS = 1 << 16
 
@@ -77,21 +78,16 @@ class HierarchicalModel(RadianceModel):
     ) -> None:
         super().__init__()
         self.coarse, self.fine = coarse, fine
-        self.far = positive_number("far", far, "Pass the distance where rays end.")
-        self.near = positive_number("near", near, "Pass 0 or more.") if near != 0 else 0.0
+        self.near = number("near", near, least=0)
+        self.far = positive("far", far)
         if not self.near < self.far:
-            got = f"near={near!r}, far={far!r}"
-            refuse("far must be above near", got, "Pass 2.0 and 6.0, say.")
-        self._box = check_box(lower, upper)
-        self.coarse_samples = _samples(3, "coarse_samples", coarse_samples)
-        self.fine_samples = _samples(1, "fine_samples", fine_samples)
-        for name, value in (("cut", cut), ("endless", endless)):
-            if not isinstance(value, bool):
-                refuse(f"{name} must be True or False", f"{name}={value!r}", "Pass False, say.")
+            refuse("far must be above near", f"near={near!r}, far={far!r}")
+        self._box = box(lower, upper, 3)
+        self.coarse_samples = integer("coarse_samples", coarse_samples, least=3, most=_MAX_SAMPLES)
+        self.fine_samples = integer("fine_samples", fine_samples, least=1, most=_MAX_SAMPLES)
+        self.cut, self.endless = boolean("cut", cut), boolean("endless", endless)
         if cut and endless:
-            got = "cut=True and endless=True"
-            refuse("rays that the box cuts have an end", got, "Pass one of them.")
-        self.cut, self.endless = cut, endless
+            refuse("rays that the box cuts have an end", "cut=True and endless=True")
         self.samples_per_ray = 2 * self.coarse_samples + self.fine_samples
         self.rays_at_once = max(1, _POINTS // self.samples_per_ray)
 
@@ -110,16 +106,16 @@ class HierarchicalModel(RadianceModel):
 
     def render(
         self, origins: Tensor, directions: Tensor, generator: torch.Generator | None = None
-    ) -> Seen:
-        """Render rays; see `RadianceModel.render`. The passes are the coarse and the fine one.
+    ) -> RenderOutput:
+        """Render rays; see `RadianceModel.render`. The levels are the coarse and the fine one.
 
         Without gradients rays are rendered in blocks that bound the memory.
         """
         block = max(1, len(origins)) if torch.is_grad_enabled() else self.rays_at_once
         pairs = zip(origins.split(block), directions.split(block), strict=True)
         parts = [self._render(*pair, generator) for pair in pairs]
-        passes = parts[0] if len(parts) == 1 else tuple(map(_joined, zip(*parts, strict=True)))
-        return Seen(passes, self.samples_per_ray * len(origins))
+        levels = parts[0] if len(parts) == 1 else tuple(map(_joined, zip(*parts, strict=True)))
+        return RenderOutput(levels, self.samples_per_ray * len(origins))
 
     def _render(
         self, origins: Tensor, directions: Tensor, generator: torch.Generator | None
@@ -132,7 +128,7 @@ class HierarchicalModel(RadianceModel):
             far = torch.maximum(torch.minimum(far, leave), near)
         end = torch.full_like(far, torch.inf) if self.endless else far
         at = stratified(ray_edges(near, far, self.coarse_samples), generator)
-        coarse = _see(self.coarse, origins, directions, at, end)
+        coarse = _render_level(self.coarse, origins, directions, at, end)
         more = sample_pdf(
             midpoints(at),
             coarse.weights.detach()[:, 1:-1],
@@ -141,7 +137,7 @@ class HierarchicalModel(RadianceModel):
             independent=generator is not None,
             padding=_PADDING,
         )
-        return coarse, _see(self.fine, origins, directions, merge(at, more), end)
+        return coarse, _render_level(self.fine, origins, directions, merge(at, more), end)
 
     def spec(self) -> dict[str, Any]:
         """Return everything but the tensors, as plain JSON values."""
@@ -160,23 +156,22 @@ class HierarchicalModel(RadianceModel):
         }
 
     @classmethod
-    def from_spec(cls, spec: Any) -> HierarchicalModel:
+    def from_spec(cls, spec: object) -> HierarchicalModel:
         """Build a model with fresh weights from what `spec` returned.
 
         Raises:
             InputError: where it is no such thing.
         """
-        rule = "a hierarchical model's spec has coarse, fine and the settings of its samples"
-        if not isinstance(spec, dict) or not {"coarse", "fine"} <= spec.keys():
-            refuse(rule, repr(spec)[:80], "Save it again.")
-        settings = {name: value for name, value in spec.items() if name not in ("coarse", "fine")}
+        noun = "a hierarchical model"
+        settings = dict(require_keys(noun, spec, ("coarse", "fine")))
         try:
-            coarse, fine = (RadianceField.from_spec(spec[name]) for name in ("coarse", "fine"))
+            coarse, fine = (RadianceField.from_spec(settings.pop(k)) for k in ("coarse", "fine"))
             return cls(coarse, fine, **settings)
         except InputError:
             raise
         except (AttributeError, OverflowError, TypeError, ValueError) as error:
-            return refuse(rule, " ".join(str(error).split())[:120], "Save it again.")
+            rule = f"the spec of {noun} must have coarse, fine and the settings of its samples"
+            return refuse(rule, " ".join(str(error).split())[:120])
 
 
 def original_nerf(
@@ -225,12 +220,9 @@ def original_nerf(
         ...                 final_fraction=0.1)
         >>> minimize(RadianceObjective(model, rays, pixels, fit, device), fit)
     """
-    seed = integer_at_least(0, "seed", seed, "Pass seed=0, say.")
-    hidden_dim = integer_at_least(2, "hidden_dim", hidden_dim, "The original has 256.")
-    if seed >= 1 << 64:
-        refuse("seed must be below 2^64", f"seed={seed}", "Pass seed=0, say.")
-    drawn = torch.Generator().manual_seed(seed)
-    seeds = torch.randint(1 << 62, (2, 2), generator=drawn, device="cpu").tolist()
+    hidden_dim = integer("hidden_dim", hidden_dim, least=2)
+    generator = torch.Generator().manual_seed(checked_seed(seed))
+    seeds = torch.randint(1 << 62, (2, 2), generator=generator, device="cpu").tolist()
     coarse, fine = (_original_field(hidden_dim, *pair) for pair in seeds)
     return HierarchicalModel(
         coarse, fine, near, far, lower, upper, coarse_samples, fine_samples, cut, endless
@@ -249,7 +241,7 @@ def _original_field(hidden_dim: int, first: int, second: int) -> RadianceField:
     )
 
 
-def _see(
+def _render_level(
     field: RadianceField, origins: Tensor, directions: Tensor, at: Tensor, end: Tensor
 ) -> Rendering:
     """Render a field from samples at distances ``at (N, S)``, each up to the next one.
@@ -261,29 +253,20 @@ def _see(
         at: increasing.
         end: where the last interval ends, ``(N,)``.
     """
-    number, samples = at.shape
+    rays, samples = at.shape
     positions = origins[:, None] + at[..., None] * directions[:, None]
     densities, features = field.geometry(positions.flatten(0, 1))
     # a direction is encoded once for all samples of its ray
-    turned = field.directions(directions)[:, None].expand(number, samples, -1)
-    colors = field.color(features, turned.flatten(0, 1))
-    shares = weights(densities.reshape(number, samples), torch.cat([at, end[:, None]], -1))
-    return Rendering(
-        color(shares, colors.reshape(number, samples, 3)),
-        opacity(shares),
-        expected_depth(shares, at),
-        shares,
+    encoded = field.directions(directions)[:, None].expand(rays, samples, -1)
+    colors = field.color(features, encoded.flatten(0, 1))
+    return composite(
+        densities.reshape(rays, samples),
+        colors.reshape(rays, samples, 3),
+        torch.cat([at, end[:, None]], -1),
+        distances=at,
     )
 
 
-def _samples(least: int, name: str, value: object) -> int:
-    """Return a number of samples, or refuse it."""
-    remedy = "The original has 64 and 128."
-    number = integer_at_least(least, name, value, remedy)
-    if number > _MOST:
-        refuse(f"{name} must be at most {_MOST}", f"{name}={number}", remedy)
-    return number
-
-
 def _joined(parts: Sequence[Rendering]) -> Rendering:
-    return Rendering(*(torch.cat(each) for each in zip(*parts, strict=True)))
+    """Concatenate the renderings of blocks of rays."""
+    return Rendering(*(torch.cat(column) for column in zip(*parts, strict=True)))

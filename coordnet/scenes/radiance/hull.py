@@ -1,4 +1,4 @@
-"""The visual hull: what silhouettes alone tell about where a scene is."""
+"""Visual hull: the part of space that silhouettes do not show to be empty."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ...errors import integer_at_least
+from ...checks import box, integer
 from ..cameras.cameras import Cameras
-from .field import check_box
 
 __all__ = ["visual_hull"]
 
@@ -45,34 +44,34 @@ def visual_hull(
     Raises:
         InputError: a resolution below 1, or corners that make no box.
     """
-    n = integer_at_least(1, "resolution", resolution, "128 is usual.")
-    low, high = check_box(lower, upper)
-    home = cameras.device
-    masks = [(alpha(i).to(home) > 0) for i in range(len(cameras))]
+    n = integer("resolution", resolution, least=1)
+    low, high = box(lower, upper, 3)
+    device = cameras.device
+    masks = [(alpha(i).to(device) > 0) for i in range(len(cameras))]
     corner, extent = (
-        torch.tensor(v, device=home, dtype=torch.float32)
+        torch.tensor(v, device=device, dtype=torch.float32)
         for v in (low, [b - a for a, b in zip(low, high, strict=True)])
     )
-    # most cells are empty: coarse ones first, and then only the parts of those that are left
+    # most cells are empty: coarse ones first, then only the parts of those that remain
     sizes = [n]
     while sizes[0] % 4 == 0 and sizes[0] > 32:
         sizes.insert(0, sizes[0] // 4)
-    left = torch.zeros(1, 3, dtype=torch.int64, device=home)
+    cells = torch.zeros(1, 3, dtype=torch.int64, device=device)
     before = 1
     for size in sizes:
-        parts = torch.cartesian_prod(*[torch.arange(size // before, device=home)] * 3)
-        left = (left[:, None] * (size // before) + parts.reshape(-1, 3)).flatten(0, 1)
+        parts = torch.cartesian_prod(*[torch.arange(size // before, device=device)] * 3)
+        cells = (cells[:, None] * (size // before) + parts.reshape(-1, 3)).flatten(0, 1)
         before = size
         radius = 0.5 * float(torch.linalg.vector_norm(extent / size))
         for camera in _spread(len(cameras)):
-            seen = _Silhouette(cameras, camera, masks[camera], radius)
-            kept = [
-                block[seen.may_hold(corner + (block + 0.5) * (extent / size))]
-                for block in left.split(_BLOCK)
+            silhouette = _Silhouette(cameras, camera, masks[camera], radius)
+            blocks = [
+                block[silhouette.may_hold(corner + (block + 0.5) * (extent / size))]
+                for block in cells.split(_BLOCK)
             ]
-            left = torch.cat(kept)
-    hull = torch.zeros(n, n, n, dtype=torch.bool, device=home)
-    hull[tuple(left.T)] = True
+            cells = torch.cat(blocks)
+    hull = torch.zeros(n, n, n, dtype=torch.bool, device=device)
+    hull[tuple(cells.T)] = True
     return hull
 
 
@@ -102,7 +101,9 @@ class _Silhouette:
         near = depth <= 2 * self.radius  # at the camera, or behind it
         # a sphere of radius r at depth z appears, off the axis by an angle θ, at most
         # f r / (z - r) / cos² θ wide
-        off = 1 + ((position - self.cameras.center[self.camera]) / self.focal).square().sum(-1)
+        off = 1 + (
+            (position - self.cameras.principal_point[self.camera]) / self.focal
+        ).square().sum(-1)
         size = self.stretch * self.focal * self.radius / (depth - self.radius).clamp(min=1e-6) * off
         column, row = position.floor().unbind(-1)
         inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from ...errors import integer_at_least, positive_number, refuse
-from .field import check_box
+from ...checks import box, integer, positive
+from ...errors import refuse
 from .model import RadianceModel
 
 __all__ = ["Mesh", "extract_mesh", "half_opaque"]
 
-_MOST = 2048
+_MAX_RESOLUTION = 2048
 _POINTS = 1 << 16
 _SLAB = 1 << 22  # values: 16 MB
 _LEAST_GAP = 1e-3
 
 Progress = Callable[[int, int], object]
+MarchingCubes = Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
 
 
 class Mesh(NamedTuple):
@@ -85,7 +86,7 @@ def extract_mesh(
     grid = _Grid(model, resolution, progress)
     threshold = math.log(2) / grid.side
     if level is not None:
-        threshold = positive_number("level", level, "Pass a density, 10.0 say, or None.")
+        threshold = positive("level", level)
     mode = model.training
     model.eval()
     try:
@@ -98,7 +99,7 @@ def extract_mesh(
     return Mesh(vertices.astype(np.float32), faces, colors, normals.astype(np.float32))
 
 
-def _marching_cubes() -> Any:
+def _marching_cubes() -> MarchingCubes:
     try:
         from skimage.measure import marching_cubes
     except ImportError:
@@ -117,47 +118,43 @@ class _Grid:
         side: of a cell.
         shape: number of cells along each axis.
         corner: the lower corner; where the cells fill more than the box, it is in their middle.
-        peak: the largest density found so far.
+        peak: the largest density so far.
     """
 
     def __init__(
         self, model: RadianceModel, resolution: int, progress: Progress | None = None
     ) -> None:
-        resolution = integer_at_least(1, "resolution", resolution, "256 is usual.")
-        if resolution > _MOST:
-            got = f"resolution={resolution}"
-            refuse(f"resolution must be at most {_MOST}", got, "256 is usual.")
-        low, high = check_box(*model.box)
+        resolution = integer("resolution", resolution, least=1, most=_MAX_RESOLUTION)
+        low, high = box(*model.box, 3)
         extent = [b - a for a, b in zip(low, high, strict=True)]
         self.model, self.progress = model, progress
         self.side = max(extent) / resolution
         # 2.9999999 cells are 3
-        self.shape = [max(1, math.ceil(each / self.side - 1e-6)) for each in extent]
-        over = [n * self.side - each for n, each in zip(self.shape, extent, strict=True)]
-        self.corner = np.array(low) - np.array(over) / 2
+        self.shape = [max(1, math.ceil(length / self.side - 1e-6)) for length in extent]
+        excess = np.array(self.shape) * self.side - np.array(extent)
+        self.corner = np.array(low) - excess / 2
         self.device = next(model.parameters()).device
         self.peak = 0.0
 
     def layers(self, first: int, last: int) -> np.ndarray:
         """Return the densities of cells ``first`` … ``last - 1`` along x, ``(n, ny, nz)``."""
         _, ny, nz = self.shape
-        found = np.empty((last - first) * ny * nz, np.float32)
+        densities = np.empty((last - first) * ny * nz, np.float32)
         corner = torch.tensor(self.corner, dtype=torch.float32, device=self.device)
-        for start in range(0, len(found), _POINTS):
-            stop = min(start + _POINTS, len(found))
+        for start in range(0, len(densities), _POINTS):
+            stop = min(start + _POINTS, len(densities))
             cell = torch.arange(start, stop, device=self.device)
             row = torch.div(cell, nz, rounding_mode="floor")
             layer = torch.div(row, ny, rounding_mode="floor")
             index = torch.stack([layer + first, row - layer * ny, cell - row * nz], -1)
             values = self.model.density(corner + (index + 0.5) * self.side)
-            found[start:stop] = values.float().cpu().numpy()
+            densities[start:stop] = values.float().cpu().numpy()
             if self.progress is not None:
                 self.progress(stop - start, math.prod(self.shape))
-        if not np.isfinite(found).all():
-            which = int(np.flatnonzero(~np.isfinite(found))[0])
-            refuse("densities must be finite", f"{found[which]}", "Fit the scene again.")
-        self.peak = max(self.peak, float(found.max()))
-        return found.reshape(-1, ny, nz)
+        if not np.isfinite(densities).all():
+            refuse("densities must be finite", densities[~np.isfinite(densities)][0])
+        self.peak = max(self.peak, float(densities.max()))
+        return densities.reshape(-1, ny, nz)
 
     def slabs(self) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the number of the first layer and the densities of slabs, a border around all.
@@ -178,7 +175,9 @@ class _Grid:
             yield first, slab
 
 
-def _surface(grid: _Grid, level: float, marching_cubes: Any) -> tuple[np.ndarray, np.ndarray]:
+def _surface(
+    grid: _Grid, level: float, marching_cubes: MarchingCubes
+) -> tuple[np.ndarray, np.ndarray]:
     """Return vertices ``(V, 3)`` float64 in the scene's unit, and faces ``(F, 3)``."""
     vertices, faces = [np.empty((0, 3))], [np.empty((0, 3), np.int64)]
     number, seam = 0, np.empty((0, 2))
@@ -194,7 +193,7 @@ def _surface(grid: _Grid, level: float, marching_cubes: Any) -> tuple[np.ndarray
         # vertices on the layer that two slabs share are the same in both, to the last bit
         shared = points[:, 0] == 0
         numbers = np.empty(len(points), np.int64)
-        numbers[shared] = sewn[_where(points[shared, 1:], seam)]
+        numbers[shared] = sewn[_rows_of(points[shared, 1:], seam)]
         fresh = points[~shared]
         numbers[~shared] = number + np.arange(len(fresh))
         ends = points[:, 0] == len(slab) - 1
@@ -213,9 +212,9 @@ def _surface(grid: _Grid, level: float, marching_cubes: Any) -> tuple[np.ndarray
     return grid.corner + (np.concatenate(vertices) - 0.5) * grid.side, np.concatenate(faces)
 
 
-def _where(wanted: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return the rows of ``known (K, 2)`` that are equal to those of ``wanted (N, 2)``."""
-    both, rank = np.unique(np.concatenate([known, wanted]), axis=0, return_inverse=True)
+def _rows_of(points: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return the rows of ``known (K, 2)`` that are equal to those of ``points (N, 2)``."""
+    both, rank = np.unique(np.concatenate([known, points]), axis=0, return_inverse=True)
     rank = rank.reshape(-1)
     place = np.empty(len(both), np.int64)
     place[rank[: len(known)]] = np.arange(len(known))
@@ -246,8 +245,8 @@ def _colors(grid: _Grid, vertices: np.ndarray, normals: np.ndarray) -> np.ndarra
     for start in range(0, len(vertices), _POINTS):
         part = slice(start, start + _POINTS)
         positions, outward = (
-            torch.from_numpy(each[part].astype(np.float32)).to(grid.device)
-            for each in (vertices, normals)
+            torch.from_numpy(values[part].astype(np.float32)).to(grid.device)
+            for values in (vertices, normals)
         )
         colors[part] = grid.model.color(positions, -outward).float().cpu().numpy()
     return colors.clip(0, 1)

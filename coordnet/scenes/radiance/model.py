@@ -1,33 +1,33 @@
-"""The base of every scene model: what a ray sees."""
+"""The base of scene models: rays in, colors, opacities and depths out."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from ..rendering.volume import Rendering
 
-__all__ = ["REFRESH_EVERY", "RadianceModel", "Seen"]
+__all__ = ["REFRESH_EVERY", "RadianceModel", "RenderOutput"]
 
 REFRESH_EVERY = 16  # steps of a fit between two refreshes of what is known of empty space
 
 
-class Seen(NamedTuple):
-    """What rays see, over nothing: colors are multiplied by opacity.
+class RenderOutput(NamedTuple):
+    """Renderings of rays without a background: colors are multiplied by opacity.
 
     Attributes:
-        passes: renderings ``(N, …)``; the last is the best, all of them are trained.
-        samples: positions at which a field was evaluated; with ``max_samples`` a number in a
+        levels: renderings ``(N, …)``, coarse to fine; the last is the best, all are trained.
+        num_samples: positions at which a field was evaluated; with ``max_samples`` a number in a
             tensor, those included that there was no room for.
         complete: bool ``(N,)`` with ``max_samples``, else None: False for rays whose samples had
             no room, and which are not rendered right.
     """
 
-    passes: tuple[Rendering, ...]
-    samples: int | Tensor
+    levels: tuple[Rendering, ...]
+    num_samples: int | Tensor
     complete: Tensor | None = None
 
 
@@ -39,7 +39,11 @@ class RadianceModel(nn.Module, ABC):
             rays of its batch take. With a number, `render` takes ``max_samples`` too.
         rays_at_once: most rays that are rendered at once with gradients; a larger batch adds its
             gradients up.
+        former_names: what parts of specs and of tensors' names were called in version 0.1.0, and
+            are called now; `coordnet.load` reads both.
     """
+
+    former_names: ClassVar[dict[str, str]] = {"colour_network": "color_network", "centre": "center"}
 
     samples_per_step: int | None = None
     rays_at_once: int = 1 << 16
@@ -47,7 +51,7 @@ class RadianceModel(nn.Module, ABC):
     @abstractmethod
     def render(
         self, origins: Tensor, directions: Tensor, generator: torch.Generator | None = None
-    ) -> Seen:
+    ) -> RenderOutput:
         """Render rays.
 
         Args:
@@ -56,7 +60,8 @@ class RadianceModel(nn.Module, ABC):
             generator: draws sample positions; without it they are fixed.
 
         Where the rays tell how many samples there are, it also takes ``max_samples``: room for
-        a fixed number, so that a GPU need not be waited for. `Seen` then says what had no room.
+        a fixed number, so that a GPU need not be waited for. `RenderOutput` then says what had no
+        room.
         """
 
     @abstractmethod
@@ -78,11 +83,11 @@ class RadianceModel(nn.Module, ABC):
 
     def forward(self, origins: Tensor, directions: Tensor) -> Rendering:
         """Return what rays see, at fixed sample positions."""
-        return self.render(origins, directions).passes[-1]
+        return self.render(origins, directions).levels[-1]
 
     def refresh(self, step: int, generator: torch.Generator) -> None:
-        """Bring what is known of empty space up to date, before a step."""
+        """Update what is known of empty space, before a step of a fit."""
 
-    def status(self) -> str:
-        """Return what is worth showing of the state, with a comma in front, or nothing."""
-        return ""
+    def occupied_fraction(self) -> float | None:
+        """Return the fraction of space that may hold something; None where nothing is known."""
+        return None

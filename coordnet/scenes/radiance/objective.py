@@ -1,4 +1,4 @@
-"""What the fit of a scene lowers: the error of rendered rays."""
+"""The loss of a scene: the error of rendered rays."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ...errors import refuse
+from ...checks import one_of
 from ...metrics.psnr_snr import psnr_from_mse
 from ...training import FitConfig, Objective, choose_precision
 from ...training.samples import Batch
 from ..cameras.ray_table import RayTable
-from .model import REFRESH_EVERY, RadianceModel, Seen
+from ..reading.pixels import composite
+from .model import REFRESH_EVERY, RadianceModel, RenderOutput
 
 __all__ = ["LOSSES", "RadianceObjective"]
 
@@ -67,13 +68,11 @@ class RadianceObjective(Objective):
         background: tuple[float, float, float] | None = None,
         loss: str = "mse",
     ) -> None:
-        if loss not in LOSSES:
-            refuse(f"loss must be one of {', '.join(LOSSES)}", f"loss={loss!r}", "Choose one.")
         self.module = self.model = model.to(device)
         self.rays, self.pixels, self.device = rays.to(device), pixels, device
         self.precision = choose_precision(config.precision, device, model)
         self.peak, self.chunk_size = 1.0, model.rays_at_once
-        self.loss = loss
+        self.loss = one_of("loss", loss, LOSSES)
         self.background = None
         if background is not None:
             self.background = torch.tensor(background, dtype=torch.float32, device=device)
@@ -110,19 +109,19 @@ class RadianceObjective(Objective):
         origins, directions = self.rays.rays(which)
         room = {"max_samples": self._room(len(which))} if self.fixed_room else {}
         with self.autocast():
-            seen = self.model.render(origins, directions, generator=self.generator, **room)
-        behind = self._backgrounds(len(which))
-        truth = color + (1 - alpha) * behind
-        made = [each.color + (1 - each.opacity[:, None]) * behind for each in seen.passes]
-        errors = [_mean(self._errors(each, truth), seen.complete) for each in made]
-        square = _mean((made[-1].detach() - truth).square(), seen.complete)
-        self._note(seen, len(which))
+            output = self.model.render(origins, directions, generator=self.generator, **room)
+        background = self._backgrounds(len(which))
+        target = composite(color, alpha, background)
+        levels = [composite(v.color, v.opacity[:, None], background) for v in output.levels]
+        errors = [_mean(self._errors(pred, target), output.complete) for pred in levels]
+        square = _mean((levels[-1].detach() - target).square(), output.complete)
+        self._count(output, len(which))
         return share * torch.stack(errors).sum(), share * square
 
-    def _errors(self, made: Tensor, truth: Tensor) -> Tensor:
+    def _errors(self, pred: Tensor, target: Tensor) -> Tensor:
         if self.loss == "huber":
-            return F.huber_loss(made, truth, reduction="none", delta=_HUBER)
-        return (made - truth).square()
+            return F.huber_loss(pred, target, reduction="none", delta=_HUBER)
+        return (pred - target).square()
 
     def _backgrounds(self, number: int) -> Tensor:
         if self.background is not None:
@@ -142,59 +141,62 @@ class RadianceObjective(Objective):
         """Return how many samples that many rays have room for."""
         return math.ceil(_ROOM * max(self._expected(), 1) * number)
 
-    def _note(self, seen: Seen, number: int) -> None:
+    def _count(self, output: RenderOutput, number: int) -> None:
         self.rays_drawn += number
-        per_ray = seen.samples / number
+        per_ray = output.num_samples / number
         if isinstance(per_ray, Tensor):
             self._per_ray = per_ray
         else:
             before = self.samples_per_ray
             self.samples_per_ray = per_ray if before is None else 0.9 * before + 0.1 * per_ray
-        if seen.complete is not None:
-            self._left_out = self._left_out + (~seen.complete).sum()
+        if output.complete is not None:
+            self._left_out = self._left_out + (~output.complete).sum()
 
     def evaluate(self) -> tuple[float, float]:
         """Return PSNR and RMSE over a fixed draw of the pixels, 16,384 at most.
 
         Over the background that was set, white where they were drawn.
         """
-        drawn = torch.Generator().manual_seed(0)
+        generator = torch.Generator().manual_seed(0)
         number = min(_MEASURED, len(self))
-        which = torch.randperm(len(self), generator=drawn, device="cpu")[:number].to(self.device)
-        behind = torch.ones(3, device=self.device) if self.background is None else self.background
+        which = torch.randperm(len(self), generator=generator, device="cpu")[:number]
+        white = torch.ones(3, device=self.device)
+        background = white if self.background is None else self.background
         total = 0.0
         self.module.eval()
         with torch.no_grad():
-            for part in which.split(4096):
+            for part in which.to(self.device).split(4096):
                 color, alpha = self.pixels(part)
-                seen = self.model.render(*self.rays.rays(part)).passes[-1]
-                made = seen.color + (1 - seen.opacity[:, None]) * behind
-                error = made.clamp(0, 1) - color - (1 - alpha) * behind
+                view = self.model(*self.rays.rays(part))
+                pred = composite(view.color, view.opacity[:, None], background)
+                error = pred.clamp(0, 1) - color - (1 - alpha) * background
                 total += float(error.double().square().sum())
         self.module.train()
         error = total / (3 * number)
         return psnr_from_mse(error, 1.0), math.sqrt(error)
 
     def status(self) -> str:
-        """Return rays a second and what is known of empty space."""
+        """Return rays a second and how much of space is occupied, in words for a progress bar."""
         rate = self.rays_taken / max(1e-9, time.perf_counter() - self.started)
-        return f"{rate / 1000:.1f}k rays/s{self.model.status()}"
+        fraction = self.model.occupied_fraction()
+        occupied = "" if fraction is None else f", {100 * fraction:.2g} % occupied"
+        return f"{rate / 1000:.1f}k rays/s{occupied}"
 
     def state_dict(self) -> dict[str, Tensor]:
         """Return the random generators and the running mean of the samples."""
-        found = {"generator": self.generator.get_state()}
+        state = {"generator": self.generator.get_state()}
         if self.samples_per_ray is not None:
             number = [self.samples_per_ray]
-            found["samples_per_ray"] = torch.tensor(number, dtype=torch.float64, device="cpu")
+            state["samples_per_ray"] = torch.tensor(number, dtype=torch.float64, device="cpu")
         if self._per_ray is not None:  # not read early: a fit with checkpoints is one without
-            found["per_ray"] = self._per_ray
-        return found
+            state["per_ray"] = self._per_ray
+        return state
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from what `state_dict` returned."""
+        """Continue from what `state_dict` returned."""
         self.generator.set_state(state["generator"])
-        kept = state.get("samples_per_ray")
-        self.samples_per_ray = None if kept is None else float(kept)
+        mean = state.get("samples_per_ray")
+        self.samples_per_ray = None if mean is None else float(mean)
         per_ray = state.get("per_ray")
         self._per_ray = None if per_ray is None else per_ray.to(self.device)
 

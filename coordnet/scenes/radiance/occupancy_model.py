@@ -1,4 +1,4 @@
-"""The fast scene model: a radiance field behind an occupancy grid."""
+"""The fast scene model: a radiance field and an occupancy grid that skips empty space."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...errors import refuse
-from ..rendering import packed
-from ..rendering.samples import PackedSamples, chosen
-from ..rendering.volume import Rendering
-from .field import RadianceField
-from .model import REFRESH_EVERY, RadianceModel, Seen
-from .occupancy import CarvedGrid
+from ...checks import box
+from ..rendering import volume
+from ..rendering.packed_samples import PackedSamples, chosen
+from .carved_grid import CarvedGrid
+from .field import RadianceField, require_keys
+from .model import REFRESH_EVERY, RadianceModel, RenderOutput
 
 __all__ = ["OccupancyModel"]
 
-_OPAQUE = 1e-4  # transmittance below which nothing more is seen
+_INVISIBLE = 1e-4  # transmittance below which nothing more is seen
 
 
 class OccupancyModel(RadianceModel):
@@ -50,10 +49,9 @@ class OccupancyModel(RadianceModel):
     ) -> None:
         super().__init__()
         if step_size is None:
-            step_size = math.dist(lower, upper) / 400
+            step_size = math.dist(*box(lower, upper, 3)) / 400
         self.field = field
         self.grid = CarvedGrid(lower, upper, step_size, resolution, hull, contract)
-        self._refreshed = 0
 
     @property
     def box(self) -> tuple[list[float], list[float]]:
@@ -62,8 +60,8 @@ class OccupancyModel(RadianceModel):
 
     def density(self, positions: Tensor) -> Tensor:
         """Return densities ``(N,)``; 0 in cells that are known to be empty."""
-        found = self.field.density(positions)
-        return torch.where(self.grid.is_occupied(positions), found, 0.0)
+        densities = self.field.density(positions)
+        return torch.where(self.grid.is_occupied(positions), densities, 0.0)
 
     def color(self, positions: Tensor, directions: Tensor) -> Tensor:
         """Return colors ``(N, 3)``."""
@@ -75,29 +73,27 @@ class OccupancyModel(RadianceModel):
         directions: Tensor,
         generator: torch.Generator | None = None,
         max_samples: int | None = None,
-    ) -> Seen:
+    ) -> RenderOutput:
         """Render rays; see `RadianceModel.render`."""
         with torch.no_grad():
             samples, positions = self.sample(origins, directions, generator, max_samples)
         densities, features = self.geometry(positions)
-        share = self.gradient_share(samples)
-        densities = _scale_gradient(densities, share)
+        scale = self.gradient_scale(samples)
+        densities = _scale_gradient(densities, scale)
         # all densities count, or what lies in front could grow opaque unopposed; colors do not
-        visible = packed.visible(densities, samples, _OPAQUE)
+        visible = volume.visible(densities, samples, _INVISIBLE)
         # their number would have to be waited for: with room for a fixed one all get a color
         seen = chosen(visible, None) if max_samples is None else slice(None)
-        turned = self.field.directions(directions)[samples.ray_indices[seen]]
-        colors = self.field.color(features[seen], turned)
-        colors = _scale_gradient(colors, None if share is None else share[seen, None])
+        encoded = self.field.directions(directions)[samples.ray_indices[seen]]
+        colors = self.field.color(features[seen], encoded)
+        colors = _scale_gradient(colors, None if scale is None else scale[seen, None])
         if isinstance(seen, slice):
             colors = torch.where(visible[:, None], colors, 0.0)
         else:
             colors = colors.new_zeros(len(samples), 3).index_copy(0, seen, colors)
-        found = packed.composite(densities, colors, samples)
-        depth = packed.expected_depth(found.weights, samples)
-        rendering = Rendering(found.color, found.opacity, depth, found.weights)
-        number = len(samples) if samples.wanted is None else samples.wanted
-        return Seen((rendering,), number, samples.complete)
+        number = len(samples) if samples.needed is None else samples.needed
+        rendering = volume.composite(densities, colors, samples)
+        return RenderOutput((rendering,), number, samples.complete)
 
     def geometry(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Return densities and features at points of the grid; see `RadianceField.geometry`."""
@@ -114,22 +110,22 @@ class OccupancyModel(RadianceModel):
         samples = self.grid.march(origins, directions, generator=generator, max_samples=max_samples)
         return samples, samples.positions(origins, directions)
 
-    def gradient_share(self, samples: PackedSamples) -> Tensor | None:
-        """Return which part of its gradient each sample passes on, ``(M,)``; None for all of it."""
+    def gradient_scale(self, samples: PackedSamples) -> Tensor | None:
+        """Return a factor for the gradient of each sample, ``(M,)``; None for 1."""
         return None
 
     def refresh(self, step: int, generator: torch.Generator) -> None:
         """Refresh the occupancy grid, every 16 steps of a fit."""
         if step % REFRESH_EVERY == 0 and step > 0:
-            self.grid.refresh(self.in_a_step, step // REFRESH_EVERY - 1, generator)
+            self.grid.refresh(self.cell_density, step // REFRESH_EVERY - 1, generator)
 
-    def in_a_step(self, points: Tensor) -> Tensor:
-        """Return densities at points of the grid, by which its cells are found to be empty."""
+    def cell_density(self, points: Tensor) -> Tensor:
+        """Return densities at points of the grid, by which it decides which cells are empty."""
         return self.field.density(points)
 
-    def status(self) -> str:
-        """Return the share of the box that is not empty."""
-        return f", {100 * float(self.grid.fraction()):.2g} % occupied"
+    def occupied_fraction(self) -> float:
+        """Return the fraction of the grid's cells that are not empty."""
+        return float(self.grid.fraction())
 
     def spec(self) -> dict[str, Any]:
         """Return everything but the tensors, as plain JSON values."""
@@ -143,25 +139,19 @@ class OccupancyModel(RadianceModel):
         }
 
     @classmethod
-    def from_spec(cls, spec: Any) -> OccupancyModel:
+    def from_spec(cls, spec: object) -> OccupancyModel:
         """Build a model with fresh weights from what `spec` returned.
 
         Raises:
             InputError: where it is no such thing.
         """
-        wanted = {"field", "lower", "upper", "step_size", "resolution"}
-        if not isinstance(spec, dict) or not wanted <= spec.keys():
-            refuse(
-                f"a scene model's spec has {', '.join(sorted(wanted))}",
-                repr(spec)[:80],
-                "Save it again.",
-            )
-        settings = {name: spec[name] for name in wanted - {"field"}}
-        return cls(RadianceField.from_spec(spec["field"]), **settings)
+        names = ("lower", "upper", "step_size", "resolution")
+        spec = require_keys("a scene model", spec, ("field", *names))
+        return cls(RadianceField.from_spec(spec["field"]), *(spec[name] for name in names))
 
 
-def _scale_gradient(values: Tensor, share: Tensor | None) -> Tensor:
-    """Return the same values, a share of whose gradient is passed on."""
-    if share is None:
+def _scale_gradient(values: Tensor, scale: Tensor | None) -> Tensor:
+    """Return the same values, with their gradients times ``scale``."""
+    if scale is None:
         return values
-    return torch.lerp(values.detach(), values, share.to(values.dtype))
+    return torch.lerp(values.detach(), values, scale.to(values.dtype))

@@ -1,4 +1,4 @@
-"""Meshes as PLY files."""
+"""Writer of meshes as PLY files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BLOCK = 1 << 18
 
 
 def write_ply(path: str | os.PathLike[str], mesh: Mesh) -> None:
-    """Write a mesh as a binary PLY file (Turk, 1994); it appears whole or not at all.
+    """Write a mesh as a binary PLY file (Turk, 1994); atomically.
 
     After a header in ASCII that names them come the vertices, 27 bytes each, and the faces, 13
     bytes each, all numbers in little-endian order: x, y, z, nx, ny, nz as float32 and red, green,
@@ -51,16 +51,15 @@ def write_ply(path: str | os.PathLike[str], mesh: Mesh) -> None:
         OSError: the file cannot be written.
     """
     vertices, faces = np.asarray(mesh.vertices), np.asarray(mesh.faces)
-    shapes = [np.shape(each) for each in (vertices, mesh.normals, mesh.colors)]
+    shapes = [np.shape(values) for values in (vertices, mesh.normals, mesh.colors)]
     if shapes != [(len(vertices), 3)] * 3 or faces.ndim != 2 or faces.shape[1] != 3:
         refuse(
             "a mesh must have vertices, normals and colors of one shape (V, 3), and faces (F, 3)",
             f"shapes {shapes[0]}, {shapes[1]}, {shapes[2]} and {faces.shape}",
-            "Pass what extract_mesh returned.",
         )
     if len(faces) and not (faces.min() >= 0 and faces.max() < len(vertices) < 1 << 31):
         got = f"numbers {faces.min()} to {faces.max()} of {len(vertices)} vertices"
-        refuse("faces must name vertices that are there", got, "Count vertices from 0.")
+        refuse("faces must name vertices that are there", got)
     header = _HEADER.format(vertices=len(vertices), faces=len(faces))
     with atomic(path) as file:
         file.write(header.encode("ascii"))

@@ -1,4 +1,4 @@
-"""The fast scene model for space without bounds, contracted into a cube."""
+"""The fast scene model of unbounded space, contracted into a cube."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...errors import positive_number, refuse
-from ..rendering.samples import PackedSamples
-from ..rendering.spaces import contract
-from .field import RadianceField
-from .model import Seen
+from ...checks import number, per_axis, positive
+from ...errors import refuse
+from ..rendering.contraction import contract
+from ..rendering.packed_samples import PackedSamples
+from .field import RadianceField, require_keys
+from .model import RenderOutput
 from .occupancy_model import OccupancyModel
 
 __all__ = ["UnboundedModel"]
@@ -64,18 +65,11 @@ class UnboundedModel(OccupancyModel):
     ) -> None:
         cube = [-_EDGE] * 3, [_EDGE] * 3
         super().__init__(field, *cube, step_size, resolution, contract=_contract)
-        try:
-            self.center = [float(each) for each in center]
-        except (TypeError, ValueError, OverflowError):
-            self.center = []
-        if len(self.center) != 3 or not all(map(math.isfinite, self.center)):
-            refuse("center must be 3 finite numbers", f"{center!r}"[:60], "Pass [0, 0, 0], say.")
-        self.radius = positive_number("radius", radius, "Pass how far the cameras stand.")
-        self.near = positive_number("near", near, "Pass 0.05, say.")
-        self.far = positive_number("far", far, "Pass 1000, say.")
+        self.center = list(per_axis("center", center, 3, number))
+        self.radius = positive("radius", radius)
+        self.near, self.far = positive("near", near), positive("far", far)
         if self.far <= self.near:
-            got = f"near={near}, far={far}"
-            refuse("far must be above near", got, "Pass 0.05 and 1000, say.")
+            refuse("far must be above near", f"near={near}, far={far}")
 
     @property
     def box(self) -> tuple[list[float], list[float]]:
@@ -86,8 +80,8 @@ class UnboundedModel(OccupancyModel):
     def density(self, positions: Tensor) -> Tensor:
         """Return densities ``(N,)`` per unit of length; 0 in cells that are known to be empty."""
         points = _contract(self._scaled(positions))
-        found = self.geometry(points)[0] / self.radius
-        return torch.where(self.grid.is_occupied(points), found, 0.0)
+        densities = self.geometry(points)[0] / self.radius
+        return torch.where(self.grid.is_occupied(points), densities, 0.0)
 
     def color(self, positions: Tensor, directions: Tensor) -> Tensor:
         """Return colors ``(N, 3)``."""
@@ -99,11 +93,11 @@ class UnboundedModel(OccupancyModel):
         directions: Tensor,
         generator: torch.Generator | None = None,
         max_samples: int | None = None,
-    ) -> Seen:
+    ) -> RenderOutput:
         """Render rays; see `RadianceModel.render`."""
-        seen = super().render(self._scaled(origins), directions, generator, max_samples)
-        passes = tuple(each._replace(depth=each.depth * self.radius) for each in seen.passes)
-        return seen._replace(passes=passes)
+        output = super().render(self._scaled(origins), directions, generator, max_samples)
+        levels = tuple(v._replace(depth=v.depth * self.radius) for v in output.levels)
+        return output._replace(levels=levels)
 
     def sample(
         self,
@@ -128,11 +122,11 @@ class UnboundedModel(OccupancyModel):
         densities, features = self.field.geometry(points)
         return densities * _shrunk(points).square(), features
 
-    def gradient_share(self, samples: PackedSamples) -> Tensor:
+    def gradient_scale(self, samples: PackedSamples) -> Tensor:
         """Return t², at most 1, at the distance t of each sample, in radii."""
         return ((samples.starts + samples.ends) / 2).square().clamp(max=1)
 
-    def in_a_step(self, points: Tensor) -> Tensor:
+    def cell_density(self, points: Tensor) -> Tensor:
         """Return densities at points of the cube, times how much longer a step is there."""
         # at the distance r, a step is (r / even)² long
         return self.field.density(points) * _shrunk(points).square().clamp(min=_EVEN**-2)
@@ -155,20 +149,15 @@ class UnboundedModel(OccupancyModel):
         }
 
     @classmethod
-    def from_spec(cls, spec: Any) -> UnboundedModel:
+    def from_spec(cls, spec: object) -> UnboundedModel:
         """Build a model with fresh weights from what `spec` returned.
 
         Raises:
             InputError: where it is no such thing.
         """
-        wanted = {"field", "center", "radius", "near", "far", "step_size", "resolution"}
-        if not isinstance(spec, dict) or not wanted <= spec.keys():
-            refuse(
-                f"an unbounded scene model's spec has {', '.join(sorted(wanted))}",
-                repr(spec)[:80],
-                "Save it again.",
-            )
-        settings = {name: spec[name] for name in wanted - {"field"}}
+        names = ("center", "radius", "near", "far", "step_size", "resolution")
+        spec = require_keys("an unbounded scene model", spec, ("field", *names))
+        settings = {name: spec[name] for name in names}
         return cls(RadianceField.from_spec(spec["field"]), **settings)
 
 

@@ -1,4 +1,4 @@
-"""Scenes reconstructed by COLMAP: a sparse model, text or binary, and a folder of images."""
+"""Reader of COLMAP scenes: a sparse model, text or binary, and a folder of images."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import refuse
-from ...image_files.checks import refuse_file
+from ...files import refuse_file
 from ..cameras.bounds import SceneBox
 from ..cameras.poses import from_opencv
-from .colmap_model import Model, intrinsics, pose
+from .colmap_model import Model, camera_to_world, intrinsics
 from .frames import Capture, Frame, Intrinsics, entries, held_out, rigid_poses, versions
 
 __all__ = ["holds_colmap", "read_colmap"]
@@ -22,7 +22,7 @@ _NEAR_FAR = (0.1, 99.9)
 _BOX = (1.0, 99.0)
 _MARGIN = 0.05
 _LARGEST = 1e30  # rays are float32
-_SURE = 3  # images that must show a point before it counts for the box
+_CONFIRMED = 3  # images that must show a point before it counts for the box
 
 
 def holds_colmap(path: Path) -> bool:
@@ -53,18 +53,18 @@ def read_colmap(path: Path, split: str, hold_out: int) -> Capture:
     Raises:
         InputError: files that are damaged, no images, a camera model that cannot be read.
     """
-    found = _model_folder(path)
-    if found is None:
+    place = _model_folder(path)
+    if place is None:
         remedy = "Name a folder with cameras.bin and images.bin (or .txt), or with sparse/0."
         refuse_file(path, "a COLMAP scene must hold a sparse model", "none", remedy)
-    folder, suffix = found
+    folder, suffix = place
     if suffix == ".bin":
         from .colmap_binary import read_binary_model as read
     else:
         from .colmap_text import read_text_model as read
     model = read(folder)
     if not model.photos:
-        refuse_file(folder, "a scene must have at least one frame", "no images", "Map again.")
+        refuse_file(folder, "a scene must have at least one frame", "no images")
     capture = Capture([])
     if folder.name == "0" and (folder.parent / "1").is_dir():
         capture.notes.append(f"COLMAP made several models; {folder} is read.")
@@ -92,21 +92,18 @@ def _add_frames(capture: Capture, model: Model, folder: Path, images: Path) -> N
     for photo in photos:
         who = f"image {photo.name!r} in {folder}"
         if photo.camera not in lenses:
-            got = f"camera {photo.camera}"
-            refuse(f"the camera of {who} must be in the model", got, "Export the model again.")
+            refuse(f"the camera of {who} must be in the model", f"camera {photo.camera}")
         unit = (np.abs(photo.quaternion) < 2).all()
         if not unit or abs(np.linalg.norm(photo.quaternion) - 1) > 1e-3:
-            got = photo.quaternion.tolist()
-            refuse(f"the quaternion of {who} must have length 1", got, "Export the model again.")
+            refuse(f"the quaternion of {who} must have length 1", photo.quaternion.tolist())
         if not (np.abs(photo.shift) < _LARGEST).all():
-            got = photo.shift.tolist()
-            refuse(f"the shift of {who} must be finite", got, "Export the model again.")
-        matrices.append((who, pose(photo)))
-    poses = [from_opencv(each) for each in rigid_poses(matrices, capture.notes)]
-    if not (np.abs(model.points) < _LARGEST).all():
-        which = int(np.argwhere(~(np.abs(model.points) < _LARGEST))[0, 0])
-        got = f"{model.points[which].tolist()} for point {model.numbers[which]}"
-        refuse_file(folder, "every point must be finite", got, "Export the model again.")
+            refuse(f"the shift of {who} must be finite", photo.shift.tolist())
+        matrices.append((who, camera_to_world(photo)))
+    poses = [from_opencv(pose) for pose in rigid_poses(matrices, capture.notes)]
+    bad = ~(np.abs(model.points) < _LARGEST).all(1)
+    if bad.any():
+        got = f"{model.points[bad][0].tolist()} for point {model.numbers[bad][0]}"
+        refuse_file(folder, "every point must be finite", got)
     order = np.argsort(model.numbers)
     numbers, points = model.numbers[order], model.points[order]
     listing = functools.cache(entries)
@@ -123,17 +120,10 @@ def _add_frames(capture: Capture, model: Model, folder: Path, images: Path) -> N
             " and far are taken from all the others."
         )
     for photo, matrix, span in zip(photos, poses, spans, strict=True):
-        wanted = images / photo.name
-        capture.frames.append(
-            Frame(
-                photo.name,
-                matrix,
-                lenses[photo.camera],
-                versions(wanted, listing),
-                wanted,
-                span if span is not None else widest,
-            )
-        )
+        path, lens = images / photo.name, lenses[photo.camera]
+        near_far = widest if span is None else span
+        frame = Frame(photo.name, matrix, lens, versions(path, listing), path, near_far)
+        capture.frames.append(frame)
     capture.points = model.points if len(model.points) else None
     capture.box = _box(model)
 
@@ -150,8 +140,8 @@ def _depths(points: np.ndarray, matrix: np.ndarray) -> tuple[float, float] | Non
 
 def _box(model: Model) -> SceneBox | None:
     """Return the box of nearly all points, a little wider."""
-    sure = model.points[model.tracks >= _SURE]
-    points = sure if len(sure) >= 100 else model.points
+    confirmed = model.points[model.tracks >= _CONFIRMED]
+    points = confirmed if len(confirmed) >= 100 else model.points
     if len(points) < 8:
         return None
     lower, upper = np.percentile(points, _BOX, axis=0)

@@ -1,4 +1,4 @@
-"""COLMAP's sparse models as binary files: cameras.bin, images.bin, points3D.bin.
+"""Reader of COLMAP's binary files: cameras.bin, images.bin, points3D.bin.
 
 Little-endian and without gaps, as COLMAP's documentation of its output format describes them.
 """
@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...image_files.checks import refuse_file
+from ...checks import readable_file
+from ...files import refuse_file
 from .colmap_model import MODELS, Camera, Model, Photo
 
 __all__ = ["read_binary_model"]
@@ -25,18 +26,13 @@ class _Reader:
 
     def __init__(self, file: Path) -> None:
         self.file, self.at = file, 0
-        try:
-            self.data = file.read_bytes()
-        except OSError as error:
-            reason = error.strerror or error
-            refuse_file(file, "a COLMAP model's file must be readable", reason, "Check its name.")
+        self.data = readable_file(file, "a file of a COLMAP model").read_bytes()
 
     def take(self, form: str) -> tuple:
         size = struct.calcsize("<" + form)
         self.need(size)
-        found = struct.unpack_from("<" + form, self.data, self.at)
         self.at += size
-        return found
+        return struct.unpack_from("<" + form, self.data, self.at - size)
 
     def count(self, least_size: int) -> int:
         """Return a number of records, each of at least so many bytes."""
@@ -48,15 +44,15 @@ class _Reader:
         end = self.data.find(b"\0", self.at)
         if end < 0:
             self.need(len(self.data) - self.at + 1)
-        found = self.data[self.at : end].decode("utf-8", "surrogateescape")
+        text = self.data[self.at : end].decode("utf-8", "surrogateescape")
         self.at = end + 1
-        return found
+        return text
 
     def need(self, size: int) -> None:
         left = len(self.data) - self.at
         if size > left:
             got = f"{left:,} bytes left at byte {self.at:,} where {size:,} should follow"
-            refuse_file(self.file, "a COLMAP model must be whole", got, "Export it again.")
+            refuse_file(self.file, "a COLMAP model must be whole", got)
 
 
 def read_binary_model(folder: Path) -> Model:

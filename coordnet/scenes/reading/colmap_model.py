@@ -10,7 +10,7 @@ from ...errors import refuse
 from ...image_files.checks import MAX_PIXELS
 from .frames import Intrinsics
 
-__all__ = ["MODELS", "Camera", "Model", "Photo", "intrinsics", "pose"]
+__all__ = ["MODELS", "Camera", "Model", "Photo", "camera_to_world", "intrinsics"]
 
 
 @dataclass(frozen=True)
@@ -104,33 +104,33 @@ def intrinsics(camera: Camera, who: str) -> Intrinsics:
     """
     kind = MODELS.get(camera.kind)
     if kind is None or not kind.names:
-        able = ", ".join(name for name, each in MODELS.items() if each.names)
+        able = ", ".join(name for name, kind in MODELS.items() if kind.names)
         refuse(
             f"the camera model of {who} must be one of {able}",
             camera.kind,
             "Undistort the pictures with COLMAP's image_undistorter first.",
         )
-    found = np.array(camera.parameters)
-    if len(found) != kind.parameters or not np.isfinite(found).all():
+    finite = np.isfinite(np.array(camera.parameters)).all()
+    if len(camera.parameters) != kind.parameters or not finite:
         rule = f"a camera {camera.kind} has {kind.parameters} finite parameters: {who}"
-        refuse(rule, camera.parameters, "Export the model again.")
+        refuse(rule, camera.parameters)
     values = dict(zip(kind.names, camera.parameters, strict=True))
     focal = values.get("fx", values.get("f", 0.0)), values.get("fy", values.get("f", 0.0))
     sides = camera.width, camera.height
     if min(*focal, *sides) <= 0 or max(sides) > MAX_PIXELS:
         got = f"{camera.width} x {camera.height}, focal length {focal[0]:g}, {focal[1]:g}"
         rule = f"the size and focal length of {who} must be above 0, and sides below 2^27"
-        refuse(rule, got, "Export it again.")
+        refuse(rule, got)
     k1, k2, p1, p2 = (values.get(key, 0.0) for key in ("k1", "k2", "p1", "p2"))
     return Intrinsics(
         size=(camera.width, camera.height),
         focal=focal,
-        center=(values["cx"], values["cy"]),
+        principal_point=(values["cx"], values["cy"]),
         distortion=(k1, k2, p1, p2),
     )
 
 
-def pose(photo: Photo) -> np.ndarray:
+def camera_to_world(photo: Photo) -> np.ndarray:
     """Return the camera→world matrix ``(3, 4)`` of an image, with y down and z forward.
 
     With R the rotation of the quaternion and t the shift: [Rᵀ, −Rᵀ t].

@@ -1,13 +1,15 @@
-"""COLMAP's sparse models as text: cameras.txt, images.txt, points3D.txt."""
+"""Reader of COLMAP's text files: cameras.txt, images.txt, points3D.txt."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from ...image_files.checks import refuse_file
+from ...checks import readable_file
+from ...files import refuse_file
 from .colmap_model import Camera, Model, Photo
 
 __all__ = ["read_text_model"]
@@ -21,7 +23,7 @@ def read_text_model(folder: Path) -> Model:
     """
     cameras: dict[int, Camera] = {}
     for place, line in _lines(folder / "cameras.txt"):
-        with _At(folder / "cameras.txt", place, "CAMERA_ID MODEL WIDTH HEIGHT PARAMS[]"):
+        with _conversion(folder / "cameras.txt", place, "CAMERA_ID MODEL WIDTH HEIGHT PARAMS[]"):
             number, model, width, height, *parameters = line.split()
             values = tuple(map(float, parameters))
             cameras[int(number)] = Camera(model, int(width), int(height), values)
@@ -31,7 +33,7 @@ def read_text_model(folder: Path) -> Model:
     for place, line in lines:
         if not line.strip():
             continue
-        with _At(folder / "images.txt", place, form):
+        with _conversion(folder / "images.txt", place, form):
             _, *numbers, camera, name = line.strip().split(maxsplit=9)
             quaternion, shift = np.array(numbers[:4], float), np.array(numbers[4:], float)
             if len(numbers) != 7:
@@ -45,7 +47,7 @@ def read_text_model(folder: Path) -> Model:
 def _points(file: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     numbers, places, tracks = [], [], []
     for place, line in _lines(file) if file.is_file() else ():
-        with _At(file, place, "POINT3D_ID X Y Z R G B ERROR TRACK[]"):
+        with _conversion(file, place, "POINT3D_ID X Y Z R G B ERROR TRACK[]"):
             number, x, y, z, _, _, _, _, *track = line.split()
             numbers.append(int(number))
             places.append((float(x), float(y), float(z)))
@@ -59,26 +61,18 @@ def _points(file: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _lines(file: Path, *, keep_empty: bool = False) -> Iterator[tuple[int, str]]:
     """Yield line numbers from 1, and lines that are no comments."""
+    if file.stat().st_size:
+        readable_file(file, "a file of a COLMAP model")
+    with file.open(encoding="utf-8", errors="surrogateescape") as stream:
+        for place, line in enumerate(stream, start=1):
+            if not line.startswith("#") and (keep_empty or line.strip()):
+                yield place, line
+
+
+@contextlib.contextmanager
+def _conversion(file: Path, place: int, form: str) -> Iterator[None]:
+    """Turn errors of conversion inside into one that names the file and the line."""
     try:
-        with file.open(encoding="utf-8", errors="surrogateescape") as stream:
-            for place, line in enumerate(stream, start=1):
-                if not line.startswith("#") and (keep_empty or line.strip()):
-                    yield place, line
-    except OSError as error:
-        reason = error.strerror or error
-        refuse_file(file, "a COLMAP model's file must be readable", reason, "Check its name.")
-
-
-class _At:
-    """Turns errors of conversion into one that names the file and the line."""
-
-    def __init__(self, file: Path, place: int, form: str) -> None:
-        self.file, self.place, self.form = file, place, form
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
-        if kind is not None and issubclass(kind, (ValueError, OverflowError)):
-            rule = f"a line of {self.file.name} must read {self.form}"
-            refuse_file(self.file, rule, f"line {self.place}: {error}", "Export the model again.")
+        yield
+    except (ValueError, OverflowError) as error:
+        refuse_file(file, f"a line of {file.name} must read {form}", f"line {place}: {error}")

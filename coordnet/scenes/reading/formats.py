@@ -1,4 +1,4 @@
-"""The table of formats of posed scenes, and which of them a path has."""
+"""Formats of posed scenes, and which of them a path has."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from ...errors import integer_at_least, refuse
-from ...image_files.checks import refuse_file
+from ...checks import integer, one_of
+from ...errors import refuse
+from ...files import refuse_file
 from .colmap import holds_colmap, read_colmap
 from .frames import SPLITS, Capture
 from .llff import holds_llff, read_llff
@@ -55,12 +56,11 @@ def read_capture(
     path: Path, split: str, format: str | None, every: int, hold_out: int
 ) -> tuple[Capture, str]:
     """Return the frames of a split, and the format's name; see `coordnet.scenes.read_scene`."""
-    if split not in SPLITS:
-        refuse(f"split must be one of {', '.join(SPLITS)}", f"split={split!r}", "Choose one.")
-    every = integer_at_least(1, "every", every, "Pass 8 to keep every eighth frame.")
-    hold_out = integer_at_least(0, "hold_out", hold_out, "Pass 0 to hold out no frames.")
+    one_of("split", split, SPLITS)
+    every = integer("every", every, least=1)
+    hold_out = integer("hold_out", hold_out, least=0)
     if hold_out == 1:
-        refuse("hold_out must leave frames to train on", "hold_out=1", "Pass 2 or more, or 0.")
+        refuse("hold_out must leave frames to train on", "hold_out=1")
     notes: list[str] = []
     name = _format_of(path, format, notes)
     capture = FORMATS[name].read(path, split, hold_out)
@@ -73,19 +73,19 @@ def read_capture(
 
 
 def _format_of(path: Path, format: str | None, notes: list[str]) -> str:
-    if format is not None and format not in FORMATS:
-        refuse(f"format must be one of {', '.join(FORMATS)}", f"format={format!r}", "Choose one.")
+    if format is not None:
+        one_of("format", format, FORMATS)
     if not path.exists():
-        refuse_file(path, "a scene must be a folder or a file", "no such path", "Check its name.")
-    found = [name for name, each in FORMATS.items() if each.holds(path)]
-    if not found or (format is not None and format not in found):
+        refuse_file(path, "a scene must be a folder or a file", "no such path")
+    fitting = [name for name, entry in FORMATS.items() if entry.holds(path)]
+    if not fitting or (format is not None and format not in fitting):
         refuse_file(
             path,
             "a scene must hold transforms_train.json, transforms.json, poses_bounds.npy, or a"
             " COLMAP model in sparse/0",
             f"none that can be read as {format or 'one of them'}",
-            "Name the folder that holds such files, or a transforms file.",
         )
-    if format is None and len(found) > 1:
-        notes.append(f"Read as {found[0]}, though it can be read as {' or '.join(found[1:])} too.")
-    return format or found[0]
+    if format is None and len(fitting) > 1:
+        others = " or ".join(fitting[1:])
+        notes.append(f"Read as {fitting[0]}, though it can be read as {others} too.")
+    return format or fitting[0]

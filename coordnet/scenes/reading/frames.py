@@ -1,4 +1,4 @@
-"""What every format of posed scenes says: frames with poses, lenses and pictures."""
+"""Frames of a posed scene, whatever its format: poses, intrinsics and pictures."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..cameras.bounds import SceneBox
 from ..cameras.poses import rigid_pose
 
 __all__ = [
+    "PICTURE_SUFFIXES",
     "SPLITS",
     "Capture",
     "Frame",
@@ -27,10 +28,10 @@ __all__ = [
 
 SPLITS = ("train", "val", "test", "all")
 
-_LONGEST = 1 << 20
+_MAX_SIDE = 1 << 20
 
-# what Blender's and others' file_path may leave out, in the order in which it is tried
-_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp")
+# in the order in which they are tried where a file_path leaves its suffix out, as Blender's do
+PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp")
 
 
 @dataclass(frozen=True)
@@ -41,25 +42,25 @@ class Intrinsics:
         size: width and height of the full-size picture.
         focal: along x and y, in pixels of the full-size picture.
         angle: the whole field of view along x and along y, in radians, where there is no focal.
-        center: the principal point in those pixels; the middle by default.
+        principal_point: in those pixels; the middle by default.
         distortion: k1, k2, p1, p2.
     """
 
     size: tuple[int, int] | None = None
     focal: tuple[float | None, float | None] = (None, None)
     angle: tuple[float | None, float | None] = (None, None)
-    center: tuple[float | None, float | None] = (None, None)
+    principal_point: tuple[float | None, float | None] = (None, None)
     distortion: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
-        if self.size is not None and max(self.size) > _LONGEST:
-            rule = f"the sides of a picture must be at most {_LONGEST:,} pixels, as a camera says"
-            refuse(rule, " x ".join(map(str, self.size)), "Correct the camera.")
+        if self.size is not None and max(self.size) > _MAX_SIDE:
+            rule = f"a camera's picture must have at most {_MAX_SIDE:,} pixels a side"
+            refuse(rule, " x ".join(map(str, self.size)))
 
     @property
     def scales(self) -> bool:
         """Whether nothing is given in pixels, so that pictures of any size have this lens."""
-        return self.focal == (None, None) == self.center
+        return self.focal == (None, None) == self.principal_point
 
     def focal_for(self, width: int, height: int) -> tuple[float, float]:
         """Return the focal lengths in pixels of a full-size picture; square pixels by default."""
@@ -67,13 +68,13 @@ class Intrinsics:
             0.5 * side / math.tan(0.5 * angle) if focal is None and angle is not None else focal
             for side, focal, angle in zip((width, height), self.focal, self.angle, strict=True)
         )
-        one = x if x is not None else y
-        assert one is not None
-        return (one if x is None else x), (one if y is None else y)
+        known = x if x is not None else y
+        assert known is not None
+        return (known if x is None else x), (known if y is None else y)
 
-    def center_for(self, width: int, height: int) -> tuple[float, float]:
+    def principal_point_for(self, width: int, height: int) -> tuple[float, float]:
         """Return the principal point in pixels of a full-size picture."""
-        x, y = self.center
+        x, y = self.principal_point
         return (width / 2 if x is None else x), (height / 2 if y is None else y)
 
 
@@ -86,7 +87,7 @@ class Frame:
         pose: ``(3, 4)`` float64, camera→world, OpenGL axes.
         lens: the intrinsics.
         pictures: the files that exist, by reduction: ``{1: images/a.png, 8: images_8/a.png}``.
-        wanted: where the full-size picture was looked for.
+        path: where the full-size picture should be.
         near_far: depths along the optical axis between which the scene lies, where known.
     """
 
@@ -94,7 +95,7 @@ class Frame:
     pose: np.ndarray
     lens: Intrinsics
     pictures: dict[int, Path]
-    wanted: Path
+    path: Path
     near_far: tuple[float, float] | None = None
 
 
@@ -124,17 +125,17 @@ def rigid_poses(matrices: Sequence[tuple[str, object]], notes: list[str]) -> lis
         matrices: names for messages, and camera→world matrices.
         notes: gains a sentence where there were such scales.
     """
-    found = [rigid_pose(matrix, who) for who, matrix in matrices]
-    scales = [scale for _, scale in found if scale != 1.0]
+    poses = [rigid_pose(matrix, who) for who, matrix in matrices]
+    scales = [scale for _, scale in poses if scale != 1.0]
     if scales:
         span = f"{min(scales):.4g}"
         if max(scales) - min(scales) > 1e-3 * min(scales):
             span += f" to {max(scales):.4g}"
         notes.append(
-            f"The axes of {len(scales)} of {len(found)} cameras have the length {span}; they were"
+            f"The axes of {len(scales)} of {len(poses)} cameras have the length {span}; they were"
             " made 1, which changes no picture."
         )
-    return [pose for pose, _ in found]
+    return [pose for pose, _ in poses]
 
 
 def held_out(number: int, split: str, every: int, notes: list[str]) -> list[int]:
@@ -158,7 +159,7 @@ def held_out(number: int, split: str, every: int, notes: list[str]) -> list[int]
     if split != "train":
         if not tested:
             got = f"{number} frames, of which none is held out"
-            refuse(f"a scene's split {split!r} must have frames", got, "Read the split 'train'.")
+            refuse(f"a scene's split {split!r} must have frames", got)
         return tested
     if tested:
         which = "1 frame (frame 0)" if len(tested) == 1 else f"{len(tested)} frames (0, {every}, …)"
@@ -177,13 +178,11 @@ def versions(path: Path, listing: Callable[[Path], list[Path]]) -> dict[int, Pat
         path: where the full-size picture should be.
         listing: from a folder to its entries; cached by the caller.
     """
-    found: dict[int, Path] = {}
     exact = _existing(path)
-    if exact is not None:
-        found[1] = exact
+    files = {} if exact is None else {1: exact}
     parts = path.parts
     if "images" not in parts[:-1]:
-        return found
+        return files
     at = len(parts) - 2 - parts[:-1][::-1].index("images")
     for folder in listing(Path(*parts[:at])):
         _, _, digits = folder.name.partition("images_")
@@ -192,8 +191,8 @@ def versions(path: Path, listing: Callable[[Path], list[Path]]) -> dict[int, Pat
             if other is None:
                 other = _existing(folder.joinpath(*parts[at + 1 :]).with_suffix(""))
             if other is not None:
-                found[int(digits)] = other
-    return found
+                files[int(digits)] = other
+    return files
 
 
 def entries(folder: Path) -> list[Path]:
@@ -216,9 +215,9 @@ def _existing(path: Path) -> Path | None:
     """Return the path, or the path with a suffix, where there is such a file."""
     if is_file(path):
         return path
-    for suffix in _SUFFIXES if path.name else ():
-        for each in (suffix, suffix.upper()):
-            other = path.with_name(path.name + each)
+    for suffix in PICTURE_SUFFIXES if path.name else ():
+        for ending in (suffix, suffix.upper()):
+            other = path.with_name(path.name + ending)
             if is_file(other):
                 return other
     return None

@@ -1,4 +1,4 @@
-"""The pictures of a posed scene: color multiplied by alpha, and alpha."""
+"""Pictures of a posed scene: color multiplied by alpha, and alpha."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ...errors import InputError, refuse
-from ...image_files.checks import refuse_file
+from ...files import refuse_file
 from ...image_files.image import Image
 from ...memory import available_memory, empty
 from .pixels import area_average, composite, premultiplied
 
 __all__ = ["SceneImages"]
 
-_AHEAD = 2  # pictures a thread may be ahead of what is put away
+T = TypeVar("T")
+
+_AHEAD = 2  # pictures that a thread may be ahead
 
 
 class SceneImages:
@@ -54,7 +56,7 @@ class SceneImages:
         self._data = pixels
         if pixels.shape != (int(self.offsets[-1]), 4):
             got = f"pixels of shape {tuple(pixels.shape)} for {int(self.offsets[-1])} in all"
-            refuse("there must be four values for every pixel", got, "Pass (total, 4).")
+            refuse("there must be four values for every pixel", got)
         # averages of opaque pixels may round to a little less than 1
         opaque = 255 if pixels.dtype == torch.uint8 else 1 - 1e-5
         self.has_alpha = bool((pixels[:, 3] < opaque).any())
@@ -102,7 +104,7 @@ class SceneImages:
                     paths[i],
                     f"all pictures of a scene must have as many bits as the first, {names[0]!r}",
                     f"{picture.bits} bits for {names[i]!r}",
-                    "Convert it, or read the scene with a downscale of 2 or more.",
+                    "Read the scene with a downscale of 2 or more.",
                 )
             height, width = picture.pixels.shape[:2]
             size = height * width
@@ -117,15 +119,16 @@ class SceneImages:
             without_alpha += not picture.alpha
             if progress is not None:
                 progress(1)
-        said = [
+        counted = [
             f"{note} ({count} of {len(paths)} pictures)" if count > 1 else f"{note} (1 picture)"
             for note, count in notes.items()
         ]
         if 0 < without_alpha < len(paths):
-            said.append(
+            text = (
                 f"{without_alpha} of {len(paths)} pictures have no alpha and are taken as opaque."
             )
-        return cls(buffer[:used], torch.tensor(sizes, device="cpu").reshape(-1, 2), said)
+            counted.append(text)
+        return cls(buffer[:used], torch.tensor(sizes, device="cpu").reshape(-1, 2), counted)
 
     def __len__(self) -> int:
         """Return the number of pictures."""
@@ -150,7 +153,7 @@ class SceneImages:
         """Return the pictures on a device."""
         moved = copy.copy(self)
         moved.sizes, moved.offsets, moved._data = (
-            each.to(device) for each in (self.sizes, self.offsets, self._data)
+            tensor.to(device) for tensor in (self.sizes, self.offsets, self._data)
         )
         return moved
 
@@ -164,18 +167,18 @@ class SceneImages:
             Color times alpha ``(N, 3)`` and alpha ``(N, 1)``, float32.
         """
         if isinstance(which, slice):
-            found = self._data[which]
+            rows = self._data[which]
         elif self._data.dtype == torch.uint8:
             # four bytes at once: gathering rows of bytes takes several times as long
             words = self._data.view(torch.int32)[:, 0]
-            found = words.index_select(0, which)[:, None].view(torch.uint8)
+            rows = words.index_select(0, which)[:, None].view(torch.uint8)
         else:
-            found = self._data.index_select(0, which)
-        if found.dtype == torch.uint8:
-            straight = found.float()
+            rows = self._data.index_select(0, which)
+        if rows.dtype == torch.uint8:
+            straight = rows.float()
             alpha = straight[:, 3:]
             return straight[:, :3] * alpha / 65025.0, alpha / 255.0
-        return found[:, :3], found[:, 3:]
+        return rows[:, :3], rows[:, 3:]
 
     def image(self, i: int) -> Tensor:
         """Return one picture, ``(H, W, 4)`` float32: color times alpha, and alpha."""
@@ -194,12 +197,12 @@ class SceneImages:
 def _check_memory(pixels: Tensor, number: int, reduction: int) -> None:
     """Refuse pictures that would not fit, were they all as large as the first."""
     height, width = pixels.shape[:2]
-    needed, there = number * pixels.numel() * pixels.element_size(), available_memory()
-    if there is not None and needed > there:
+    needed, available = number * pixels.numel() * pixels.element_size(), available_memory()
+    if available is not None and needed > available:
         refuse(
             "the pictures of a scene must fit into memory",
             f"{number} pictures of {width} x {height} pixels, which need {needed / 1e9:.1f} GB,"
-            f" with {there / 1e9:.1f} GB available",
+            f" with {available / 1e9:.1f} GB available",
             f"Read the scene with a downscale of {2 * reduction} or more.",
         )
 
@@ -236,12 +239,8 @@ def _read(path: Path, name: str, reduction: int, check: Callable[[int, int], obj
     if about[1] and image.pixels.dtype == np.float32:
         low, high = values[..., 3].aminmax()
         if float(low) < 0 or float(high) > 1:
-            refuse_file(
-                path,
-                f"frame {name!r}: alpha must lie in 0 … 1",
-                f"{float(low):g} to {float(high):g}",
-                "Save the picture with whole numbers.",
-            )
+            rule = f"frame {name!r}: alpha must lie in 0 … 1"
+            refuse_file(path, rule, f"{float(low):g} to {float(high):g}")
     if reduction > 1:
         height, width = (_reduced(side, reduction) for side in (image.height, image.width))
         if min(height, width) < 1:
@@ -249,7 +248,6 @@ def _read(path: Path, name: str, reduction: int, check: Callable[[int, int], obj
                 path,
                 f"frame {name!r}: a smaller picture must have at least one pixel in each direction",
                 f"{image.width} x {image.height} pixels, {reduction} times smaller",
-                "Choose a smaller downscale.",
             )
         values = area_average(values, height, width)
     return _Picture(values, *about)
@@ -270,11 +268,11 @@ def _straight(image: Image) -> np.ndarray:
     return out
 
 
-def _in_threads(work: Callable[[int], Any], number: int) -> Iterator[Any]:
+def _in_threads(work: Callable[[int], T], number: int) -> Iterator[T]:
     """Yield ``work(i)`` in order, done in a few threads that stay a few pictures ahead."""
     threads = max(1, min(4, os.cpu_count() or 1, number))
     pool = ThreadPoolExecutor(threads, "coordnet-pictures")
-    waiting: deque[Future[Any]] = deque()
+    waiting: deque[Future[T]] = deque()
     try:
         for i in range(number):
             waiting.append(pool.submit(work, i))

@@ -1,4 +1,4 @@
-"""Forward-facing scenes of LLFF: poses_bounds.npy and a folder of images."""
+"""Reader of LLFF scenes: poses_bounds.npy and a folder of images."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ...image_files.checks import refuse_file
-from .frames import Capture, Frame, Intrinsics, held_out, rigid_poses
+from ...checks import readable_file
+from ...errors import InputError
+from ...files import refuse_file
+from .frames import PICTURE_SUFFIXES, Capture, Frame, Intrinsics, held_out, rigid_poses
 
 __all__ = ["holds_llff", "read_llff"]
 
 _NAME = "poses_bounds.npy"
-_PICTURES = {".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp"}
 
 
 def holds_llff(path: Path) -> bool:
@@ -45,7 +46,7 @@ def read_llff(path: Path, split: str, hold_out: int) -> Capture:
     right_up_back = np.stack(
         [matrices[..., 1], -matrices[..., 0], matrices[..., 2], matrices[..., 3]], -1
     )
-    named = [(f"frame {i} in {file.name}", each) for i, each in enumerate(right_up_back)]
+    named = [(f"frame {i} in {file.name}", matrix) for i, matrix in enumerate(right_up_back)]
     poses = rigid_poses(named, capture.notes)
     pictures = _pictures(file, len(table))
     for i, pose in enumerate(poses):
@@ -53,11 +54,11 @@ def read_llff(path: Path, split: str, hold_out: int) -> Capture:
         near, far = table[i, 15:]
         if not 0 < near < far:
             rule = f"the bounds of frame {i} must be 0 < near < far"
-            refuse_file(file, rule, f"{near:g}, {far:g}", "Find the poses again.")
+            refuse_file(file, rule, f"{near:g}, {far:g}")
         if min(height, width, focal) <= 0 or height != int(height) or width != int(width):
             got = f"{height:g}, {width:g}, {focal:g}"
             rule = f"frame {i} must have a whole height and width and a focal length above 0"
-            refuse_file(file, rule, got, "Find the poses again.")
+            refuse_file(file, rule, got)
         lens = Intrinsics(size=(int(width), int(height)), focal=(float(focal), float(focal)))
         versions = {reduction: files[i] for reduction, files in pictures.items()}
         first = versions[min(versions)] if versions else file.parent / "images"
@@ -72,38 +73,36 @@ def read_llff(path: Path, split: str, hold_out: int) -> Capture:
 def _table(file: Path) -> np.ndarray:
     """Return the numbers, ``(n, 17)`` float64."""
     try:
-        with file.open("rb") as stream:
+        with readable_file(file, "a scene's file").open("rb") as stream:
             table = np.load(stream, allow_pickle=False)
-    except OSError as error:
-        reason = error.strerror or error
-        refuse_file(file, "a scene's file must be readable", reason, "Check its name.")
+    except InputError:
+        raise
     # a damaged header raises nearly anything: ValueError, TokenError, OverflowError, …
     except Exception as error:
-        refuse_file(file, "poses_bounds.npy must be a NumPy array", error, "Find the poses again.")
+        refuse_file(file, "poses_bounds.npy must be a NumPy array", error)
     shape, kind = getattr(table, "shape", ()), getattr(table, "dtype", np.dtype(object)).kind
     if len(shape) != 2 or shape[1] != 17 or kind not in "fiu":
-        got = f"shape {shape}"
-        refuse_file(file, "poses_bounds.npy must have 17 numbers a frame", got, "Make it again.")
+        refuse_file(file, "poses_bounds.npy must have 17 numbers a frame", f"shape {shape}")
     if not shape[0]:
-        refuse_file(file, "a scene must have at least one frame", "no frames", "Make it again.")
+        refuse_file(file, "a scene must have at least one frame", "no frames")
     table = table.astype(np.float64)
     if not np.isfinite(table).all():
         frame, column = np.argwhere(~np.isfinite(table))[0]
         got = f"{table[frame, column]} for frame {frame}"
-        refuse_file(file, "every number in poses_bounds.npy must be finite", got, "Make it again.")
+        refuse_file(file, "every number in poses_bounds.npy must be finite", got)
     return table
 
 
 def _pictures(file: Path, number: int) -> dict[int, list[Path]]:
     """Return the pictures, one for each frame, by reduction."""
-    found: dict[int, list[Path]] = {}
+    pictures: dict[int, list[Path]] = {}
     for folder in sorted(file.parent.iterdir()):
         match = re.fullmatch(r"images(?:_([0-9]{1,4}))?", folder.name)
         if match is None or not folder.is_dir():
             continue
-        files = [each for each in folder.iterdir() if each.suffix.lower() in _PICTURES]
+        files = [file for file in folder.iterdir() if file.suffix.lower() in PICTURE_SUFFIXES]
         if len(files) != number:
             rule = f"{folder.name} must hold a picture for each of the {number} frames of {_NAME}"
-            refuse_file(folder, rule, f"{len(files)} pictures", "Remove what does not belong.")
-        found[int(match[1] or 1)] = sorted(files)
-    return found
+            refuse_file(folder, rule, f"{len(files)} pictures")
+        pictures[int(match[1] or 1)] = sorted(files)
+    return pictures

@@ -54,8 +54,8 @@ def area_average(values: Tensor, height: int, width: int) -> Tensor:
 
     Args:
         values: ``(H, W, C)``, premultiplied where it has alpha.
-        height: rows wanted, at most H.
-        width: columns wanted, at most W.
+        height: rows of the result, at most H.
+        width: its columns, at most W.
 
     Returns:
         ``(height, width, C)``.
@@ -70,10 +70,10 @@ def area_average(values: Tensor, height: int, width: int) -> Tensor:
     return torch.einsum("wv,hvc->hwc", across, rows).contiguous()
 
 
-def _shares(size: int, wanted: int) -> Tensor:
-    """Return the share ``(wanted, size)`` that every small pixel has of each large one."""
-    edge = torch.arange(wanted + 1, dtype=torch.float64, device="cpu") * size / wanted
+def _shares(size: int, number: int) -> Tensor:
+    """Return the share ``(number, size)`` that every small pixel has of each large one."""
+    edge = torch.arange(number + 1, dtype=torch.float64, device="cpu") * size / number
     start = torch.arange(size, dtype=torch.float64, device="cpu")
     low = torch.maximum(edge[:-1, None], start)
     high = torch.minimum(edge[1:, None], start + 1)
-    return ((high - low).clamp(min=0) * wanted / size).float()
+    return ((high - low).clamp(min=0) * number / size).float()

@@ -11,16 +11,15 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ...errors import integer_at_least
-from ...image_files.checks import refuse_file
+from ...checks import integer
+from ...files import refuse_file
 from ..cameras.bounds import SceneBox, arrangement, box_from_poses
 from ..cameras.cameras import Cameras
-from .formats import FORMATS, is_scene, read_capture, scene_splits
+from .formats import read_capture
 from .frames import Frame
 from .images import SceneImages
 
-__all__ = ["FORMATS", "Scene", "is_scene", "read_cameras", "read_scene", "scene_splits"]
-
+__all__ = ["Scene", "read_cameras", "read_scene"]
 
 _FAR = 1000  # times the cameras' extent: float32 then rounds positions to 6e-5 of it
 
@@ -124,7 +123,7 @@ def read_scene(
         >>> color, alpha = scene.images.pixels(pixel)
     """
     path = Path(path)
-    downscale = integer_at_least(1, "downscale", downscale, "Pass 2 for half the size.")
+    downscale = integer("downscale", downscale, least=1)
     capture, name = read_capture(path, split, format, every, hold_out)
     notes, warnings = list(capture.notes), list(capture.warnings)
     stored = _stored_reduction(path, capture.frames, downscale, skip_missing, notes)
@@ -206,12 +205,8 @@ def read_cameras(
             image = read_image(frame.pictures[reduction])
             full.append((image.width * reduction, image.height * reduction))
         else:
-            refuse_file(
-                frame.wanted,
-                f"frame {frame.name!r} must tell the size of its picture",
-                "neither w and h, nor a picture there",
-                "Add w and h to the file.",
-            )
+            rule = f"frame {frame.name!r} must tell the size of its picture"
+            refuse_file(frame.path, rule, "neither w and h, nor a picture there")
     cameras = _cameras(capture.frames, full)
     return cameras if size is None else cameras.resized(*size)
 
@@ -224,40 +219,36 @@ def _stored_reduction(
     The one of the reduction wanted, else the largest pictures that can be made smaller to it;
     where the full size is wanted and missing, the largest there are.
     """
-    kept = {reduction for frame in frames for reduction in frame.pictures}
-    whole = {each for each in kept if all(each in frame.pictures for frame in frames)}
-    kept = whole or kept
-    dividing = [reduction for reduction in sorted(kept) if downscale % reduction == 0]
-    if downscale in kept:
+    some = {reduction for frame in frames for reduction in frame.pictures}
+    complete = {n for n in some if all(n in frame.pictures for frame in frames)}
+    available = sorted(complete or some)
+    dividing = [reduction for reduction in available if downscale % reduction == 0]
+    if downscale in available:
         stored = downscale
     elif dividing:
         stored = dividing[0]
-    elif kept and downscale == 1:
-        stored = min(kept)
-    elif kept:
-        sizes = ", ".join(f"1/{reduction}" for reduction in sorted(kept))
+    elif available and downscale == 1:
+        stored = available[0]
+    elif available:
+        sizes = ", ".join(f"1/{reduction}" for reduction in available)
         got = f"downscale={downscale} with pictures of {sizes} of the size"
-        refuse_file(path, "downscale must be a multiple of one at hand", got, "Choose another.")
+        refuse_file(path, "downscale must be a multiple of one at hand", got)
     else:
         stored = 1
     missing = [frame for frame in frames if stored not in frame.pictures]
     if missing and (not skip_missing or len(missing) == len(frames)):
         first = missing[0]
         more = f" ({len(missing)} of {len(frames)} frames have none)" if len(missing) > 1 else ""
-        refuse_file(
-            first.wanted,
-            f"every frame must have its picture: frame {first.name!r}",
-            f"no such file, nor with a suffix such as .png{more}",
-            "Put the pictures there, or leave out the frames without.",
-        )
+        rule = f"every frame must have its picture: frame {first.name!r}"
+        refuse_file(first.path, rule, f"no such file, nor with a suffix such as .png{more}")
     if missing:
         notes.append(
             f"{len(missing)} of {len(frames)} frames have no picture and are left out, first"
             f" {missing[0].name!r}."
         )
     if stored > 1:
-        there = "as asked" if stored == downscale else "the largest that there are"
-        notes.append(f"The pictures are those stored at 1/{stored} of the size, {there}.")
+        why = "as asked" if stored == downscale else "the largest that there are"
+        notes.append(f"The pictures are those stored at 1/{stored} of the size, {why}.")
     return stored
 
 
@@ -271,13 +262,9 @@ def _full_size(frame: Frame, width: int, height: int, stored: int) -> tuple[int,
         for side, whole in zip((width, height), frame.lens.size, strict=True)
     )
     if not fits:
-        wanted = " x ".join(f"{whole / stored:g}" for whole in frame.lens.size)
-        refuse_file(
-            frame.pictures[stored],
-            f"the picture of frame {frame.name!r} must be {wanted} pixels, as its camera says",
-            f"{width} x {height}",
-            "Use the pictures that the poses were found from, or correct the camera.",
-        )
+        expected = " x ".join(f"{whole / stored:g}" for whole in frame.lens.size)
+        rule = f"the picture of frame {frame.name!r} must be {expected} pixels, as its camera says"
+        refuse_file(frame.pictures[stored], rule, f"{width} x {height}")
     return frame.lens.size
 
 
@@ -292,7 +279,7 @@ def _cameras(frames: list[Frame], full: list[tuple[int, int]]) -> Cameras:
     return Cameras(
         torch.stack([torch.from_numpy(frame.pose) for frame in frames]),
         rows([frame.lens.focal_for(*size) for frame, size in sized]),
-        rows([frame.lens.center_for(*size) for frame, size in sized]),
+        rows([frame.lens.principal_point_for(*size) for frame, size in sized]),
         torch.tensor(full, device="cpu"),
         rows([frame.lens.distortion for frame in frames]) if distorted else None,
     )
@@ -310,11 +297,11 @@ def _about_poses(cameras: Cameras, split: str) -> list[str]:
             " depth, and views from elsewhere will be wrong."
         ]
     extent = float((cameras.positions.amax(0) - cameras.positions.amin(0)).max())
-    away = float(cameras.positions.abs().max())
-    if away > _FAR * extent:
+    offset = float(cameras.positions.abs().max())
+    if offset > _FAR * extent:
         return [
-            f"The cameras stand {away:.3g} from the origin within {extent:.3g} of each other: rays"
-            f" in single precision lose {math.log10(away / extent):.0f} of their 7 digits. Subtract"
-            " an offset from all positions."
+            f"The cameras stand {offset:.3g} from the origin within {extent:.3g} of each other:"
+            f" rays in single precision lose {math.log10(offset / extent):.0f} of their 7 digits."
+            " Subtract an offset from all positions."
         ]
     return []

@@ -1,4 +1,4 @@
-"""Scenes described by transforms JSON: Blender (NeRF-synthetic), nerfstudio, instant-ngp.
+"""Reader of transforms JSON: Blender (NeRF-synthetic), nerfstudio, instant-ngp.
 
 One reader serves them all. They differ in how frames are split (a file for each split, lists of
 names, or nothing) and in which keys describe the lens; a frame's own keys override the file's.
@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import refuse
-from ...image_files.checks import refuse_file
+from ...checks import number, readable_file
+from ...errors import InputError, refuse
+from ...files import refuse_file
 from ..cameras.bounds import SceneBox
 from .frames import Capture, Frame, Intrinsics, entries, held_out, is_file, rigid_poses, versions
 
@@ -81,40 +82,37 @@ def read_transforms(path: Path, split: str, hold_out: int) -> Capture:
             path,
             f"a scene's split {split!r} must have a file transforms_{split}.json",
             f"only {', '.join(file.name for file in files.values())}",
-            f"Choose one of the splits {', '.join(files)}.",
         )
     captures = [_capture(file, _load(file)) for key, file in files.items() if split in ("all", key)]
     first = captures[0]
     for other in captures[1:]:
         first.frames += other.frames
         first.notes += [note for note in other.notes if note not in first.notes]
-        first.warnings += [each for each in other.warnings if each not in first.warnings]
+        first.warnings += [text for text in other.warnings if text not in first.warnings]
     return first
 
 
 def _load(file: Path) -> dict[str, Any]:
     """Return the JSON object of a file, with a list of frames that each name a picture."""
     try:
-        content = json.loads(file.read_bytes())
-    except OSError as error:
-        reason = error.strerror or error
-        refuse_file(file, "a scene's file must be readable", reason, "Check its name.")
+        content = json.loads(readable_file(file, "a scene's file").read_bytes())
+    except InputError:
+        raise
     except (ValueError, RecursionError) as error:
-        refuse_file(file, "a scene's file must be JSON", error, "Write or download it again.")
+        refuse_file(file, "a scene's file must be JSON", error)
     frames = content.get("frames") if isinstance(content, dict) else None
     if not isinstance(frames, list) or not all(isinstance(frame, dict) for frame in frames):
         rule = 'a scene\'s file must be a JSON object with a list "frames" of objects'
         refuse_file(file, rule, "none", "Name a transforms.json or a folder that holds one.")
     if not frames:
-        remedy = "Name a file with posed pictures."
-        refuse_file(file, "a scene must have at least one frame", "no frames", remedy)
-    for number, frame in enumerate(frames):
+        refuse_file(file, "a scene must have at least one frame", "no frames")
+    for i, frame in enumerate(frames):
         if not isinstance(frame.get("file_path"), str) or not frame["file_path"].strip():
-            got = f'frame {number} with "file_path" {frame.get("file_path")!r}'
-            refuse_file(file, "every frame must name its picture", got, "Mend that frame.")
+            got = f'frame {i} with "file_path" {frame.get("file_path")!r}'
+            refuse_file(file, "every frame must name its picture", got)
         if "transform_matrix" not in frame:
-            got = f'frame {number} ({frame["file_path"]!r}) without "transform_matrix"'
-            refuse_file(file, "every frame must have a pose", got, "Leave that frame out.")
+            got = f'frame {i} ({frame["file_path"]!r}) without "transform_matrix"'
+            refuse_file(file, "every frame must have a pose", got)
     return content
 
 
@@ -123,8 +121,8 @@ def _capture(file: Path, content: dict[str, Any]) -> Capture:
     capture = Capture([])
     records = content["frames"]
     named = [
-        (f"frame {number} ({record['file_path']!r} in {file.name})", record)
-        for number, record in enumerate(records)
+        (f"frame {i} ({record['file_path']!r} in {file.name})", record)
+        for i, record in enumerate(records)
     ]
     matrices = [(who, record["transform_matrix"]) for who, record in named]
     poses = rigid_poses(matrices, capture.notes)
@@ -134,9 +132,11 @@ def _capture(file: Path, content: dict[str, Any]) -> Capture:
         lens = _intrinsics(_merged(content, record), who)
         if _disagree(lens):
             disagreeing.append(who)
-        wanted, pictures = _pictures(file.parent, record["file_path"], listing)
+        path = file.parent / record["file_path"]
+        if "\\" in record["file_path"] and not is_file(path):
+            path = file.parent / PureWindowsPath(record["file_path"]).as_posix()
         name = _plain_name(record["file_path"])
-        capture.frames.append(Frame(name, pose, lens, pictures, wanted))
+        capture.frames.append(Frame(name, pose, lens, versions(path, listing), path))
     if disagreeing:
         capture.warnings.append(
             f"fl_x and camera_angle_x disagree by more than 1 % in {len(disagreeing)} of"
@@ -151,14 +151,6 @@ def _capture(file: Path, content: dict[str, Any]) -> Capture:
 def _plain_name(file_path: str) -> str:
     """Return a frame's name without ./ in front, with forward slashes."""
     return file_path.replace("\\", "/").removeprefix("./")
-
-
-def _pictures(folder: Path, file_path: str, listing: Any) -> tuple[Path, dict[int, Path]]:
-    """Return where a picture should be, and the files found there."""
-    exact = folder / file_path
-    if "\\" in file_path and not is_file(exact):
-        exact = folder / PureWindowsPath(file_path).as_posix()
-    return exact, versions(exact, listing)
 
 
 def _named_split(
@@ -176,70 +168,56 @@ def _named_split(
             place = places.get(_plain_name(str(entry)))
             if place is None:
                 rule = f'every name in "{key}_filenames" must be the file_path of a frame'
-                refuse_file(file, rule, repr(entry), "Mend that list.")
+                refuse_file(file, rule, repr(entry))
             lists[key].append(place)
     if not lists or split == "all":
         return list(range(len(names))) if lists else None
     if split not in lists and split == "train":
-        others = {i for each in lists.values() for i in each}
+        others = {i for frames in lists.values() for i in frames}
         return [i for i in range(len(names)) if i not in others]
     if split not in lists:
         other = "val" if split == "test" else "test"
         if other in lists:
             notes.append(f"{file.name} lists no frames for {split!r}: those for {other!r} serve.")
             split = other
-    found = lists.get(split)
-    if not found:
+    chosen = lists.get(split)
+    if not chosen:
         rule = f"a scene's split {split!r} must have frames"
-        refuse_file(file, rule, "none in its lists of file names", "Choose another split.")
-    return found
+        refuse_file(file, rule, "none in its lists of file names")
+    return chosen
 
 
 def _number(record: dict[str, Any], key: str, who: str) -> float | None:
     value = record.get(key)
+    return None if value is None else number(f"{key} of {who}", value)
+
+
+def _positive(
+    record: dict[str, Any], key: str, who: str, below: float | None = None
+) -> float | None:
+    value = record.get(key)
+    remedy = "" if below is None else "An angle is in radians."
     if value is None:
         return None
-    try:
-        plain = isinstance(value, (int, float)) and not isinstance(value, bool)
-        number = float(value) if plain else math.nan
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        refuse(f"{key} of {who} must be a finite number", repr(value)[:80], "Mend that file.")
-    return number
-
-
-def _positive(record: dict[str, Any], key: str, who: str) -> float | None:
-    value = _number(record, key, who)
-    if value is not None and value <= 0:
-        refuse(f"{key} of {who} must be above 0", f"{value:g}", "Mend that file.")
-    return value
+    return number(f"{key} of {who}", value, above=0, below=below, remedy=remedy)
 
 
 def _side(record: dict[str, Any], key: str, who: str) -> int | None:
     value = _positive(record, key, who)
     if value is not None and value != int(value):
-        refuse(f"{key} of {who} must be a whole number of pixels", f"{value:g}", "Mend that file.")
+        refuse(f"{key} of {who} must be an integer number of pixels", f"{value:g}")
     return None if value is None else int(value)
-
-
-def _angle(record: dict[str, Any], key: str, who: str) -> float | None:
-    value = _positive(record, key, who)
-    if value is not None and value >= math.pi:
-        remedy = "It is the whole field of view, in radians."
-        refuse(f"{key} of {who} must lie between 0 and π", f"{value:g}", remedy)
-    return value
 
 
 def _merged(content: dict[str, Any], record: dict[str, Any]) -> dict[str, Any]:
     """Return a frame's keys over the file's; its focal length overrides an angle, and so on."""
-    rest = dict(content)
-    for axis in "xy":
-        keys = (f"fl_{axis}", f"camera_angle_{axis}")
-        if any(key in record for key in keys):
-            for key in keys:
-                rest.pop(key, None)
-    return {**rest, **record}
+    overridden = {
+        key
+        for keys in (("fl_x", "camera_angle_x"), ("fl_y", "camera_angle_y"))
+        if any(key in record for key in keys)
+        for key in keys
+    }
+    return {key: v for key, v in content.items() if key not in overridden} | record
 
 
 def _disagree(lens: Intrinsics) -> bool:
@@ -254,27 +232,26 @@ def _intrinsics(record: dict[str, Any], who: str) -> Intrinsics:
     model = record.get("camera_model")
     fisheye = "a fisheye lens" if record.get("is_fisheye") else None
     if fisheye or (model is not None and str(model).upper() not in _OTHER_LENSES):
-        remedy = "Undistort the pictures first."
         rule = f"the lens of {who} must be a pinhole with at most radial and tangential distortion"
-        refuse(rule, fisheye or f"camera_model {model!r}", remedy)
+        refuse(rule, fisheye or f"camera_model {model!r}", "Undistort the pictures first.")
     for key in ("k3", "k4", "k5", "k6"):
         if _number(record, key, who):
             refuse(f"{key} of {who} must be 0", f"{record[key]:g}", "Undistort the pictures first.")
     width, height = _side(record, "w", who), _side(record, "h", who)
     if (width is None) != (height is None):
-        refuse(f"{who} must have both w and h, or neither", f"w={width}, h={height}", "Add it.")
+        refuse(f"{who} must have both w and h, or neither", f"w={width}, h={height}")
     x, y = _positive(record, "fl_x", who), _positive(record, "fl_y", who)
-    angle_x = _angle(record, "camera_angle_x", who)
-    angle_y = _angle(record, "camera_angle_y", who)
+    angle_x = _positive(record, "camera_angle_x", who, below=math.pi)
+    angle_y = _positive(record, "camera_angle_y", who, below=math.pi)
     if x is None and y is None and angle_x is None and angle_y is None:
         got = "no fl_x, fl_y, camera_angle_x or camera_angle_y"
-        refuse(f"the lens of {who} must have a focal length", got, "Add one of them.")
+        refuse(f"the lens of {who} must have a focal length", got)
     k1, k2, p1, p2 = (_number(record, key, who) or 0.0 for key in ("k1", "k2", "p1", "p2"))
     return Intrinsics(
         size=None if width is None or height is None else (width, height),
         focal=(x, y),
         angle=(angle_x, angle_y),
-        center=(_number(record, "cx", who), _number(record, "cy", who)),
+        principal_point=(_number(record, "cx", who), _number(record, "cy", who)),
         distortion=(k1, k2, p1, p2),
     )
 
@@ -298,7 +275,7 @@ def _box(file: Path, content: dict[str, Any]) -> SceneBox | None:
             offset = np.full(3, np.nan)
         if not np.isfinite(offset).all():
             got = repr(content["offset"])
-            refuse_file(file, "offset must be one or three finite numbers", got, "Mend that file.")
+            refuse_file(file, "offset must be one or three finite numbers", got)
     center, half = (0.5 - offset) / scale, 0.5 * side / scale
     lower, upper = (center - half).tolist(), (center + half).tolist()
     return SceneBox(tuple(lower), tuple(upper), f"aabb_scale = {side:g} of {who}")

@@ -1,8 +1,4 @@
-"""Rendering along rays.
-
-`volume` and `packed` hold the same functions, for rays of equal and of different numbers of
-samples; `sampling` says where to sample.
-"""
+"""Rendering along rays: `volume` says what is seen, `ray_sampling` where to sample."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-from . import packed as packed, sampling as sampling, volume as volume
+from . import ray_sampling as ray_sampling, volume as volume

@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from .intervals import finite_lengths
-from .ray_sums import running_sums, spread, sums_after
-from .samples import PackedSamples
+from .packed_samples import PackedSamples
+from .ray_sums import running_sums, spread, sums_behind
 
 __all__ = ["composited", "opaque_depth"]
 
@@ -66,7 +66,7 @@ class _Compositing(torch.autograd.Function):
         shares.sub_(left)
         opaque = -torch.expm1(-ends.diff())
         shares, left, opaque = (
-            each.to(densities.device, depths.dtype) for each in (shares, left, opaque)
+            values.to(densities.device, depths.dtype) for values in (shares, left, opaque)
         )
         seen = None if colors is None else _weighted_sums(shares, colors, samples)
         ctx.samples, ctx.density_dtype = samples, densities.dtype
@@ -96,7 +96,7 @@ class _Compositing(torch.autograd.Function):
             slopes = shown if slopes is None else slopes + shown
         if slopes is None or not ctx.needs_input_grad[0]:
             return None, of_colors, None
-        behind = sums_after(shares * slopes, samples).to(slopes.device, slopes.dtype)
+        behind = sums_behind(shares * slopes, samples).to(slopes.device, slopes.dtype)
         lengths = finite_lengths(samples.intervals)
         of_densities = (left * slopes).sub_(behind).mul_(lengths)
         return of_densities.to(ctx.density_dtype), of_colors, None

@@ -7,9 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from ...errors import refuse
-
-__all__ = ["finite_lengths", "middles", "midpoints", "optical_depths", "samples_or_edges"]
+__all__ = ["finite_lengths", "middles", "midpoints", "optical_depths"]
 
 
 def midpoints(edges: Tensor) -> Tensor:
@@ -38,16 +36,3 @@ def optical_depths(densities: Tensor, lengths: Tensor) -> Tensor:
 def finite_lengths(lengths: Tensor) -> Tensor:
     """Return the lengths with 0 in place of infinity."""
     return lengths.nan_to_num(nan=math.nan, posinf=0.0)
-
-
-def samples_or_edges(name: str, samples: Tensor, values: Tensor) -> str:
-    """Return whether ``values`` are "samples", as many as in ``samples``, or "edges", one more."""
-    number = samples.shape[-1] if samples.ndim else -1
-    more = values.shape[-1] - number if values.ndim else -1
-    if number < 0 or more not in (0, 1):
-        refuse(
-            f"{name} must be one per sample, or one more where they are edges",
-            f"shapes {tuple(values.shape)} and {tuple(samples.shape)}",
-            f"Pass {name} of shape (..., S) or (..., S+1) beside (..., S).",
-        )
-    return "edges" if more else "samples"

@@ -1,4 +1,4 @@
-"""Marching along rays in even steps, past the empty cells of a grid."""
+"""Ray marching in even steps, past the empty cells of a grid."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from torch import Tensor
 
 from ...errors import refuse
 from ..cameras.bounds import near_far_box
-from .samples import PackedSamples, chosen
+from .packed_samples import PackedSamples, chosen
 
 __all__ = [
-    "_JOINED",
     "Rays",
     "Table",
     "corners",
@@ -29,7 +28,7 @@ __all__ = [
 _LOG_STEPS, _JOINED = 3, 4
 _STEPS = 1 << _LOG_STEPS
 _CUDA_VALUES = 1 << 26
-_MOST_STEPS = 1 << 20
+_MAX_STEPS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -88,25 +87,23 @@ class Rays:
         begin, end = near / step, far / step
         if turn:
             begin, end = (
-                torch.where(each > turn, 2 * turn - turn**2 / each, each) / step
-                for each in (near, far)
+                torch.where(end > turn, 2 * turn - turn**2 / end, end) / step for end in (near, far)
             )
         if cone:
             turn, growth = 1 / cone, math.log1p(cone)
             begin, end = (
-                each.clamp(max=turn) + (each * cone).clamp(min=1).log() / growth
-                for each in (begin, end)
+                place.clamp(max=turn) + (place * cone).clamp(min=1).log() / growth
+                for place in (begin, end)
             )
         needed, whole = torch.where(good, end - begin, 0.0), None
         if most is None:
             most = float(needed.max()) if len(step) else 0.0
         else:
             whole = needed <= math.ceil(most) + 1
-        if most > _MOST_STEPS:
+        if most > _MAX_STEPS:
             refuse(
-                f"a ray may have at most {_MOST_STEPS:,} steps",
+                f"a ray may have at most {_MAX_STEPS:,} steps",
                 f"{most:.3g}",
-                "Pass a longer step_size, or cone_angle=.",
             )
         if generator is not None:
             begin = begin - torch.rand(begin.shape, generator=generator, device=begin.device)
@@ -171,7 +168,7 @@ class Table:
     def at(self, position: list[Tensor]) -> Tensor:
         """Look up positions in units of cells: x, y, z of one shape, which are overwritten."""
         x, y, z = (
-            each.clamp_(0, cells).int() for each, cells in zip(position, self.cells, strict=True)
+            place.clamp_(0, cells).int() for place, cells in zip(position, self.cells, strict=True)
         )
         index = torch.add(z, y, alpha=self.strides[1]).add_(x, alpha=self.strides[0])
         return self.values.index_select(0, index.flatten()).view(index.shape)
@@ -248,16 +245,16 @@ def march_past_empty(
     end = ((leave - first) / step + 1).div_(_STEPS).ceil_()
     among = chosen(leave > enter, None)
     begin, number = begin[among], (end - begin)[among]
-    found = []
+    parts = []
     if len(among):
         width = max(1, _at_once() // int(number.max() + 1))
         for i in range(0, len(among), width):
             some = slice(i, i + width)
             most = int(number[some].max())
-            found += _some_rays(rays, among[some], begin[some], most, table, joined)
-    if not found:
+            parts += _some_rays(rays, among[some], begin[some], most, table, joined)
+    if not parts:
         return PackedSamples.of_rays(among[:0], first[:0], first[:0], len(rays))
-    ray, starts, ends = (torch.cat(each) for each in zip(*found, strict=True))
+    ray, starts, ends = (torch.cat(column) for column in zip(*parts, strict=True))
     return PackedSamples.of_rays(ray, starts, ends, len(rays))
 
 
@@ -321,7 +318,7 @@ def corners(occupied: Tensor) -> tuple[list[float], list[float]]:
     """Return the box that holds the occupied cells, in cells, a little enlarged."""
     lower, upper = [], []
     for axis in range(3):
-        others = [each for each in range(3) if each != axis]
+        others = [other for other in range(3) if other != axis]
         where = occupied.any(others[1]).any(others[0]).nonzero()
         lower.append(float(where.min()) - 0.01 if len(where) else 0.0)
         upper.append(float(where.max()) + 1.01 if len(where) else 0.0)

@@ -1,4 +1,4 @@
-"""Sums along rays of packed samples, and numbers of rays handed out to samples.
+"""Sums of packed samples over rays, and values of rays spread over their samples.
 
 Each is a few operations on flat tensors: differences of one running sum in float64.
 """
@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from ...constants import supports_float64
-from .samples import PackedSamples
+from .packed_samples import PackedSamples
 
-__all__ = ["ray_sums", "ray_totals", "running_sums", "spread", "sums_after", "sums_before"]
+__all__ = ["ray_sums", "ray_totals", "running_sums", "spread", "sums_behind"]
 
 
 def ray_totals(values: Tensor, samples: PackedSamples) -> Tensor:
@@ -26,20 +26,14 @@ def running_sums(values: Tensor, samples: PackedSamples) -> tuple[Tensor, Tensor
 
     They are on the CPU where the device has no float64.
     """
-    home = values.device if supports_float64(values.device) else torch.device("cpu")
-    sums = torch.empty(len(values) + 1, dtype=torch.float64, device=home)
+    device = values.device if supports_float64(values.device) else torch.device("cpu")
+    sums = torch.empty(len(values) + 1, dtype=torch.float64, device=device)
     sums[:1] = 0
-    torch.cumsum(values.to(home, torch.float64), 0, out=sums[1:])
-    return sums, samples.offsets.to(home), samples.ray_indices.to(home)
+    torch.cumsum(values.to(device, torch.float64), 0, out=sums[1:])
+    return sums, samples.offsets.to(device), samples.ray_indices.to(device)
 
 
-def sums_before(values: Tensor, samples: PackedSamples) -> Tensor:
-    """Return for each sample the sum of the values before it on its ray, float64."""
-    sums, offsets, rays = running_sums(values, samples)
-    return sums[:-1] - sums.index_select(0, offsets[:-1]).index_select(0, rays)
-
-
-def sums_after(values: Tensor, samples: PackedSamples) -> Tensor:
+def sums_behind(values: Tensor, samples: PackedSamples) -> Tensor:
     """Return for each sample the sum of the values behind it on its ray, float64."""
     sums, offsets, rays = running_sums(values, samples)
     return sums.index_select(0, offsets[1:]).index_select(0, rays) - sums[1:]
@@ -56,7 +50,11 @@ class _RaySums(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, values: Tensor, samples: PackedSamples, side: str) -> Tensor:
         ctx.samples, ctx.side = samples, side
-        sums = sums_before(values, samples) if side == "before" else sums_after(values, samples)
+        if side == "before":
+            running, offsets, rays = running_sums(values, samples)
+            sums = running[:-1] - running.index_select(0, offsets[:-1]).index_select(0, rays)
+        else:
+            sums = sums_behind(values, samples)
         return sums.to(values.device, values.dtype)
 
     @staticmethod

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from coordnet.errors import InputError
-from coordnet.scenes.rendering.sampling import merge, ray_edges, sample_pdf, stratified
+from coordnet.scenes.rendering.ray_sampling import merge, ray_edges, sample_pdf, stratified
 
 
 def generator(seed=0):
@@ -144,7 +144,7 @@ def test_what_cannot_be_sampled_is_refused():
         (lambda: sample_pdf(EDGES, WEIGHTS, 0), "num_samples must be"),
         (lambda: sample_pdf(EDGES[:-1], WEIGHTS, 4), "one more than the weights"),
         (lambda: sample_pdf(EDGES[:1], WEIGHTS[:0], 4), "one more than the weights"),
-        (lambda: sample_pdf(EDGES, WEIGHTS, 4, independent=True), "independent samples are random"),
+        (lambda: sample_pdf(EDGES, WEIGHTS, 4, independent=True), "independent samples need"),
     ]
     for call, words in calls:
         with pytest.raises(InputError, match=words):

@@ -25,7 +25,7 @@ from coordnet.scenes import (
     spiral_path,
     undistort,
 )
-from coordnet.scenes.cameras.lens import fold
+from coordnet.scenes.cameras.lens import fold_radius_squared
 
 FOCAL = 0.5 * 160 / math.tan(0.5 * 0.6911112)
 
@@ -89,7 +89,7 @@ def test_whole_numbers_are_pixels_and_other_numbers_positions():
 
 @pytest.mark.parametrize("distortion", [None, (-0.2, 0.05, 1e-3, -2e-3)])
 def test_rays_meet_the_points_that_are_projected(distortion):
-    cameras = some_cameras(center=(77.0, 63.5), distortion=distortion)
+    cameras = some_cameras(principal_point=(77.0, 63.5), distortion=distortion)
     points = 0.5 * torch.randn(5, 30, 3, generator=torch.Generator().manual_seed(0)).double()
     which = torch.arange(5)[:, None]
     position, depth = cameras.project(which, points)
@@ -98,11 +98,13 @@ def test_rays_meet_the_points_that_are_projected(distortion):
     torch.testing.assert_close(
         origins.double() + distance[..., None] * directions.double(), points, rtol=0, atol=2e-6
     )
-    torch.testing.assert_close(depth, distance * (directions * cameras.forward[:, None]).sum(-1))
+    torch.testing.assert_close(
+        depth, distance * (directions * cameras.view_directions[:, None]).sum(-1)
+    )
 
 
 def test_a_projection_is_the_textbooks():
-    cameras = some_cameras(center=(77.0, 63.5))
+    cameras = some_cameras(principal_point=(77.0, 63.5))
     point = (0.3, -0.2, 0.4)
     for i in range(5):
         position, depth = cameras.project(i, torch.tensor(point, dtype=torch.float64))
@@ -142,11 +144,11 @@ def test_far_from_the_origin_directions_keep_their_digits():
 
 
 def test_intrinsics_follow_the_size():
-    cameras = some_cameras(center=(77.0, 63.5))
+    cameras = some_cameras(principal_point=(77.0, 63.5))
     half = cameras.scaled(0.5)
     assert half.sizes[0].tolist() == [80, 60]
     assert half.focal[0].tolist() == [105.0, 95.0]
-    assert half.center[0].tolist() == [38.5, 31.75]
+    assert half.principal_point[0].tolist() == [38.5, 31.75]
     # the same points of the picture, the same rays
     at = torch.tensor([[0.0, 0.0], [31.4, 59.0]])
     torch.testing.assert_close(half.rays_at(0, at)[1], cameras.rays_at(0, 2 * at)[1])
@@ -219,7 +221,9 @@ def test_another_world_shows_the_same_pictures():
 )
 def test_what_no_camera_has_is_refused(change, words):
     cameras = some_cameras(distortion=(0.0, 0.0, 0.0, 0.0))
-    values = {name: getattr(cameras, name) for name in ("poses", "focal", "center", "sizes")}
+    values = {
+        name: getattr(cameras, name) for name in ("poses", "focal", "principal_point", "sizes")
+    }
     values["distortion"] = cameras.distortion
     for name, function in change.items():
         values[name] = function(values[name])
@@ -317,13 +321,15 @@ def test_the_distortion_is_opencvs():
 def test_a_barrel_shows_the_corners_nearer_to_the_middle():
     plain, barrel = (some_cameras(distortion=lens) for lens in (None, (-0.1, 0.0, 0.0, 0.0)))
     corner = torch.tensor([0.0, 0.0])
-    angles = [float((c.rays_at(0, corner)[1] * c.forward[0]).sum()) for c in (plain, barrel)]
+    angles = [
+        float((c.rays_at(0, corner)[1] * c.view_directions[0]).sum()) for c in (plain, barrel)
+    ]
     assert angles[1] < angles[0]  # the barrel's corner looks further off the axis
 
 
 def test_where_a_lens_folds():
     lenses = torch.tensor([[-0.3, 0.0], [0.3, 0.0], [0.0, -0.2], [-1.0, 0.1], [-0.3, 0.1]]).double()
-    found = fold(torch.nn.functional.pad(lenses, (0, 2)))
+    found = fold_radius_squared(torch.nn.functional.pad(lenses, (0, 2)))
     for (k1, k2), square in zip(lenses.tolist(), found.tolist(), strict=True):
         radius = torch.linspace(0, 3, 30_001, dtype=torch.float64)
         slope = 1 + 3 * k1 * radius**2 + 5 * k2 * radius**4

@@ -1,4 +1,4 @@
-"""Samples of many rays in one flat list."""
+"""Packed samples: those of many rays in one flat list."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...errors import integer_at_least, refuse
+from ...checks import integer
+from ...errors import refuse
 from .intervals import middles
 
 __all__ = ["PackedSamples", "chosen"]
@@ -31,7 +32,7 @@ class PackedSamples:
             end, has length 0, so that it changes nothing, and is given to the last ray.
         complete: bool ``(R,)`` where M is a fixed capacity, else None: False for the rays that
             lost samples because there was no room for them.
-        wanted: how many samples there are, those without room included, a number in a tensor,
+        needed: how many samples there are, those without room included, a number in a tensor,
             where M is a fixed capacity, else None.
     """
 
@@ -41,22 +42,17 @@ class PackedSamples:
     offsets: Tensor
     filled: Tensor | None = None
     complete: Tensor | None = None
-    wanted: Tensor | None = None
+    needed: Tensor | None = None
 
     def __post_init__(self) -> None:
-        shapes = [tuple(each.shape) for each in (self.ray_indices, self.starts, self.ends)]
+        shapes = [tuple(values.shape) for values in (self.ray_indices, self.starts, self.ends)]
         if len(set(shapes)) > 1 or len(shapes[0]) != 1 or self.offsets.ndim != 1:
-            refuse(
-                "ray_indices, starts and ends must be one number per sample each",
-                f"shapes {', '.join(map(str, shapes))}, offsets {tuple(self.offsets.shape)}",
-                "Pass shape (M,), and offsets of shape (R+1,).",
-            )
+            rule = "ray_indices, starts and ends must be one number per sample each"
+            got = f"shapes {', '.join(map(str, shapes))}, offsets {tuple(self.offsets.shape)}"
+            refuse(rule, got)
         if self.starts.requires_grad or self.ends.requires_grad:
-            refuse(
-                "packed samples are constants",
-                "starts or ends that require a gradient",
-                "Detach them, or use the functions of coordnet.scenes.rendering.volume.",
-            )
+            got = "starts or ends that require a gradient"
+            refuse("packed samples are constants", got, "Detach them, or pass edges.")
 
     @classmethod
     def of_rays(
@@ -70,7 +66,7 @@ class PackedSamples:
             ends: ``(M,)``.
             num_rays: R; rays without samples count.
         """
-        number = integer_at_least(0, "num_rays", num_rays, "Pass the number of rays.")
+        number = integer("num_rays", num_rays, least=0)
         rays = torch.arange(number + 1, device=ray_indices.device)
         ray_indices = ray_indices.to(torch.int64)
         return cls(ray_indices, starts, ends, torch.searchsorted(ray_indices, rays))
@@ -84,11 +80,11 @@ class PackedSamples:
             keep: bool ``(R, S)``, the intervals to pack; None packs all.
         """
         if edges.ndim != 2 or edges.shape[1] < 1:
-            refuse("edges must have shape (R, S+1)", f"{tuple(edges.shape)}", "Flatten the rays.")
+            refuse("edges must have shape (R, S+1)", f"{tuple(edges.shape)}")
         rays, number = edges.shape[0], edges.shape[1] - 1
-        each = torch.arange(rays, device=edges.device)
+        index = torch.arange(rays, device=edges.device)
         packed = cls(
-            each.repeat_interleave(number, output_size=rays * number),
+            index.repeat_interleave(number, output_size=rays * number),
             edges[:, :-1].flatten(),
             edges[:, 1:].flatten(),
             torch.arange(rays + 1, device=edges.device) * number,
@@ -121,24 +117,25 @@ class PackedSamples:
             counts[-1] -= (~self.filled).sum()
         return counts
 
-    def positions(self, origins: Tensor, directions: Tensor) -> Tensor:
-        """Return the midpoints in space, origin + t · direction.
+    def positions(
+        self, origins: Tensor, directions: Tensor, distances: Tensor | None = None
+    ) -> Tensor:
+        """Return the samples' places in space, origin + t · direction.
 
         Args:
             origins: ``(R, 3)``.
             directions: ``(R, 3)``.
+            distances: t, ``(M,)``; None takes the midpoints.
 
         Returns:
             ``(M, 3)``.
         """
         if origins.shape != (self.num_rays, 3) or directions.shape != (self.num_rays, 3):
-            refuse(
-                f"origins and directions must have shape ({self.num_rays}, 3)",
-                f"{tuple(origins.shape)} and {tuple(directions.shape)}",
-                "Pass the rays that the samples belong to.",
-            )
+            rule = f"origins and directions must have shape ({self.num_rays}, 3)"
+            refuse(rule, f"{tuple(origins.shape)} and {tuple(directions.shape)}")
         rays = torch.cat([origins, directions], -1).index_select(0, self.ray_indices)
-        return torch.addcmul(rays[:, :3], self.midpoints[:, None], rays[:, 3:])
+        at = self.midpoints if distances is None else distances
+        return torch.addcmul(rays[:, :3], at[:, None], rays[:, 3:])
 
     def keep(self, mask: Tensor, capacity: int | None = None) -> PackedSamples:
         """Return the samples where ``mask`` holds.
@@ -149,11 +146,8 @@ class PackedSamples:
                 need not wait for their number; None takes as many as there are.
         """
         if mask.shape != self.starts.shape or mask.dtype != torch.bool:
-            refuse(
-                f"mask must be bool of shape ({len(self)},)",
-                f"{mask.dtype} of shape {tuple(mask.shape)}",
-                "Pass one truth value per sample.",
-            )
+            got = f"{mask.dtype} of shape {tuple(mask.shape)}"
+            refuse(f"mask must be bool of shape ({len(self)},)", got)
         if self.filled is not None:
             mask = mask & self.filled
         ends = F.pad(mask.cumsum(0), (1, 0)).index_select(0, self.offsets)
@@ -162,8 +156,8 @@ class PackedSamples:
     def _take(self, at: Tensor, ends: Tensor, capacity: int | None) -> PackedSamples:
         parts = (self.ray_indices, self.starts, self.ends)
         if not len(self):  # nothing that what is not filled could be a copy of
-            parts = (each.new_zeros(1) for each in parts)
-        rays, starts, stops = (each.index_select(0, at) for each in parts)
+            parts = (values.new_zeros(1) for values in parts)
+        rays, starts, stops = (values.index_select(0, at) for values in parts)
         if capacity is None:
             return PackedSamples(rays, starts, stops, ends, complete=self.complete)
         return PackedSamples.within(rays, starts, stops, ends, self.complete)
@@ -187,8 +181,8 @@ class PackedSamples:
             complete: ``(R,)``, rays that had lost no sample before.
         """
         capacity, last = len(starts), max(0, len(offsets) - 2)
-        wanted = offsets[-1]
-        filled = torch.arange(capacity, device=rays.device) < wanted
+        needed = offsets[-1]
+        filled = torch.arange(capacity, device=rays.device) < needed
         fits = offsets[1:] <= capacity
         offsets = offsets.clamp(max=capacity)
         offsets[-1:] = capacity
@@ -199,7 +193,7 @@ class PackedSamples:
             offsets,
             filled,
             fits if complete is None else fits & complete,
-            wanted,
+            needed,
         )
 
 
@@ -215,8 +209,8 @@ def chosen(mask: Tensor, capacity: int | None) -> Tensor:
         if mask.device.type == "cpu":  # three times as quick as torch.nonzero
             return torch.from_numpy(np.flatnonzero(mask.numpy()))
         return mask.nonzero()[:, 0]
-    capacity = integer_at_least(1, "the capacity", capacity, "Pass how many samples to have.")
+    capacity = integer("capacity", capacity, least=1)
     place = torch.where(mask, mask.cumsum(0) - 1, capacity).clamp(max=capacity)
-    found = torch.zeros(capacity + 1, dtype=torch.int64, device=mask.device)
-    found.scatter_(0, place, torch.arange(len(mask), device=mask.device))
-    return found[:capacity]
+    indices = torch.zeros(capacity + 1, dtype=torch.int64, device=mask.device)
+    indices.scatter_(0, place, torch.arange(len(mask), device=mask.device))
+    return indices[:capacity]

@@ -19,7 +19,7 @@ from coordnet.scenes import (
 )
 from coordnet.training import FitConfig, minimize
 
-from .ball import LOWER, UPPER, Pixels, cameras_around
+from ..ball import LOWER, UPPER, Pixels, cameras_around
 
 CPU = torch.device("cpu")
 NEAR, FAR = 2.0, 4.0
@@ -129,17 +129,17 @@ class TestRendering:
         origins, directions = rays(8)
         with torch.no_grad():
             seen = model.render(origins, directions)
-            assert seen.samples == 8 * (12 + 24)
+            assert seen.num_samples == 8 * (12 + 24)
             for i in range(8):
                 expected = by_hand(model, origins[i : i + 1], directions[i : i + 1])
                 for rendering, (color, opacity, depth, shares) in zip(
-                    seen.passes, expected, strict=True
+                    seen.levels, expected, strict=True
                 ):
                     assert rendering.color[i].numpy() == pytest.approx(color, abs=2e-4)
                     assert float(rendering.opacity[i]) == pytest.approx(opacity, abs=2e-4)
                     assert float(rendering.depth[i]) == pytest.approx(depth, abs=2e-3)
                     assert rendering.weights[i].numpy() == pytest.approx(shares, abs=2e-3)
-        assert seen.passes[-1].opacity.max() > 0.2
+        assert seen.levels[-1].opacity.max() > 0.2
 
     def test_a_constant_fog_in_the_box(self):
         model = fog(0.7, cut=True)
@@ -149,7 +149,7 @@ class TestRendering:
             seen = model.render(origins, directions)
         # the box spans 2 along both rays; the first sample is half a stratum inside it
         expected = 1 - math.exp(-0.7 * 2 * (1 - 1 / 128))
-        for rendering in seen.passes:
+        for rendering in seen.levels:
             assert rendering.opacity.tolist() == pytest.approx([expected, expected, 0.0], abs=1e-5)
             shown = rendering.color[0] / rendering.opacity[0]
             assert shown.tolist() == pytest.approx([0.5, 0.75, 0.25], abs=1e-5)
@@ -160,10 +160,10 @@ class TestRendering:
             model = fog(0.7, coarse_samples=12, endless=endless)
             with torch.no_grad():
                 seen = model.render(*rays())
-            for rendering in seen.passes:
+            for rendering in seen.levels:
                 assert rendering.opacity.tolist() == pytest.approx([expected] * 50)
             with torch.no_grad():
-                empty = fog(0.0, endless=endless).render(*rays()).passes[-1]
+                empty = fog(0.0, endless=endless).render(*rays()).levels[-1]
             assert empty.opacity.abs().max() == 0
             assert torch.isfinite(empty.depth).all()
 
@@ -177,18 +177,18 @@ class TestRendering:
         with torch.no_grad():
             parts = model.render(*rays(37))
         assert calls == [11, 11, 11, 4]
-        assert parts.samples == whole.samples
-        for one, other in zip(whole.passes, parts.passes, strict=True):
+        assert parts.num_samples == whole.num_samples
+        for one, other in zip(whole.levels, parts.levels, strict=True):
             for a, b in zip(one, other, strict=True):
                 torch.testing.assert_close(a.detach(), b, atol=1e-6, rtol=1e-5)
         with torch.no_grad():
-            assert len(model.render(torch.empty(0, 3), torch.empty(0, 3)).passes[-1].depth) == 0
+            assert len(model.render(torch.empty(0, 3), torch.empty(0, 3)).levels[-1].depth) == 0
 
     def test_samples_are_drawn_from_the_generator_alone(self):
         model, (origins, directions) = tiny(1), rays()
         before = torch.get_rng_state()
         drawn = [
-            model.render(origins, directions, torch.Generator().manual_seed(seed)).passes[-1].depth
+            model.render(origins, directions, torch.Generator().manual_seed(seed)).levels[-1].depth
             for seed in (0, 0, 1)
         ]
         assert torch.equal(drawn[0], drawn[1])
@@ -200,7 +200,7 @@ class TestRendering:
         model = fog(0.7)
         for which, (learns, rests) in enumerate(((model.coarse, model.fine),) * 2):
             model.zero_grad()
-            model.render(*rays()).passes[which].color.sum().backward()
+            model.render(*rays()).levels[which].color.sum().backward()
             learning, resting = (learns, rests) if which == 0 else (rests, learns)
             assert any(p.grad is not None and p.grad.abs().max() > 0 for p in learning.parameters())
             assert all(p.grad is None or p.grad.abs().max() == 0 for p in resting.parameters())
@@ -232,16 +232,16 @@ class TestSpec:
             ({"near": None}, "near"),
             ({"far": math.inf}, "far"),
             ({"far": [6.0]}, "far"),
-            ({"lower": [1, 2]}, "box"),
-            ({"upper": [-2.0] * 3}, "box"),
-            ({"upper": "abc"}, "box"),
+            ({"lower": [1, 2]}, "upper"),
+            ({"upper": [-2.0] * 3}, "upper"),
+            ({"upper": "abc"}, "upper"),
             ({"coarse_samples": 2}, "at least 3"),
-            ({"coarse_samples": 10**9}, "at most 4096"),
+            ({"coarse_samples": 10**9}, "at most 4,096"),
             ({"fine_samples": 0}, "at least 1"),
-            ({"fine_samples": 1.5}, "whole"),
+            ({"fine_samples": 1.5}, "integer"),
             ({"cut": "yes"}, "cut"),
             ({"endless": 1}, "endless"),
-            ({"endless": True, "cut": True}, "one of them"),
+            ({"endless": True, "cut": True}, "box cuts"),
             ({"extra": 1}, "extra"),
             ({1: 2}, "coarse, fine"),
         ],
@@ -299,7 +299,9 @@ class TestFit:
         held = cameras_around(3, 24, distance=2.9)
         pixels = Pixels(held)
         views = [render_view(model, held, i) for i in range(3)]
-        made = torch.cat([torch.from_numpy(each.over((1.0,) * 3)).view(-1, 3) for each in views])
+        made = torch.cat(
+            [torch.from_numpy(each.composite((1.0,) * 3)).view(-1, 3) for each in views]
+        )
         truth = pixels.color + 1 - pixels.opacity[:, None]
         mean = truth.mean(0).expand_as(truth)
         assert psnr_on_white(made, pixels) > psnr_on_white(mean, pixels) + 8

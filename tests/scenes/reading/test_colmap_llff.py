@@ -6,20 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from coordnet.errors import InputError
 from coordnet.scenes import is_scene, read_scene
+
+from ..helpers import refusal
 
 PINHOLE = (1, "PINHOLE", 40, 24, (30.0, 33.0, 19.0, 13.0))
 NUMBERS = {"SIMPLE_PINHOLE": 0, "PINHOLE": 1, "SIMPLE_RADIAL": 2, "RADIAL": 3, "OPENCV": 4}
 NUMBERS |= {"OPENCV_FISHEYE": 5, "FULL_OPENCV": 6, "NEW": 99}
-
-
-def refusal(call, *args, **kwargs):
-    with pytest.raises(InputError) as caught:
-        call(*args, **kwargs)
-    text = str(caught.value)
-    assert "\n" not in text
-    return text
 
 
 def quaternion(turn):
@@ -156,7 +149,7 @@ def test_several_models(capture):
 def test_camera_models(capture, kind, parameters, distortion):
     cameras = read_scene(capture([(1, kind, 40, 24, parameters)]), "all").cameras
     assert cameras.focal[3].tolist() == [30, 33 if kind == "OPENCV" else 30]
-    assert cameras.center[3].tolist() == [19, 13]
+    assert cameras.principal_point[3].tolist() == [19, 13]
     if distortion is None:
         assert cameras.distortion is None
     else:
@@ -227,7 +220,9 @@ def test_a_binary_model_that_is_cut_short(tmp_path, views, name):
     write_binary(tmp_path, [PINHOLE], photos_of(views, [7]), some_points(20))
     file = tmp_path / f"{name}.bin"
     whole = file.read_bytes()
-    for size in (0, 5, 8, 20, len(whole) // 2, len(whole) - 1):
+    file.write_bytes(b"")
+    assert "empty file" in refusal(read_scene, tmp_path, "all")
+    for size in (5, 8, 20, len(whole) // 2, len(whole) - 1):
         file.write_bytes(whole[:size])
         text = refusal(read_scene, tmp_path, "all")
         assert str(file) in text

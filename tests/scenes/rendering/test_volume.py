@@ -7,7 +7,7 @@ import torch
 
 from coordnet.errors import InputError
 from coordnet.scenes import PackedSamples, render_rays
-from coordnet.scenes.rendering import packed, volume
+from coordnet.scenes.rendering import volume
 
 S = 24
 
@@ -41,9 +41,9 @@ def test_constant_density_lets_exp_of_minus_sigma_l_through(density):
     densities = torch.full((3, S), density, dtype=torch.float64)
     expected = -torch.expm1(-density * length)
     samples = PackedSamples.of_edges(edges)
-    torch.testing.assert_close(volume.opacity(volume.weights(densities, edges)), expected)
-    flat = packed.weights(densities.flatten(), samples)
-    torch.testing.assert_close(packed.opacity(flat, samples), expected, rtol=1e-12, atol=1e-15)
+    torch.testing.assert_close(volume.opacity(volume.weights(densities, edges), edges), expected)
+    flat = volume.weights(densities.flatten(), samples)
+    torch.testing.assert_close(volume.opacity(flat, samples), expected, rtol=1e-12, atol=1e-15)
     passed = volume.transmittance(densities, edges)
     torch.testing.assert_close(passed, torch.exp(-density * (edges[:, :-1] - edges[:, :1])))
 
@@ -53,7 +53,7 @@ def test_weights_are_the_steps_of_the_transmittance(rays):
     passed, shares = volume.transmittance(densities, edges), volume.weights(densities, edges)
     torch.testing.assert_close(shares[:, :-1], passed[:, :-1] - passed[:, 1:])
     assert (passed[:, 0] == 1).all()
-    assert (volume.opacity(shares) <= 1).all()
+    assert (volume.opacity(shares, edges) <= 1).all()
 
 
 @pytest.mark.parametrize("density", [0.5, 3.0, 20.0])
@@ -69,8 +69,8 @@ def test_expected_and_median_depth_of_a_slab(density):
     median = 2 - math.log(1 - (1 - gone) / 2) / density
     assert volume.median_depth(shares, edges).item() == pytest.approx(median, abs=1e-9)
     samples = PackedSamples.of_edges(edges[None])
-    assert packed.expected_depth(shares, samples).item() == pytest.approx(mean, abs=2e-6)
-    assert packed.median_depth(shares, samples).item() == pytest.approx(median, abs=1e-9)
+    assert volume.expected_depth(shares, samples).item() == pytest.approx(mean, abs=2e-6)
+    assert volume.median_depth(shares, samples).item() == pytest.approx(median, abs=1e-9)
 
 
 def test_median_depth_is_exact_for_coarse_intervals():
@@ -92,8 +92,8 @@ def test_depth_of_a_delta():
         assert volume.expected_depth(shares, edges) == edges[at] + 0.25
         assert volume.median_depth(shares, edges) == edges[at]
         samples = PackedSamples.of_edges(edges[None])
-        assert packed.expected_depth(shares, samples) == edges[at] + 0.25
-        assert packed.median_depth(shares, samples) == edges[at]
+        assert volume.expected_depth(shares, samples) == edges[at] + 0.25
+        assert volume.median_depth(shares, samples) == edges[at]
 
 
 def test_rays_that_meet_nothing_have_the_depth_0():
@@ -103,8 +103,8 @@ def test_rays_that_meet_nothing_have_the_depth_0():
     for depth in (
         volume.expected_depth(nothing, edges),
         volume.median_depth(nothing, edges),
-        packed.expected_depth(nothing.flatten(), samples),
-        packed.median_depth(nothing.flatten(), samples),
+        volume.expected_depth(nothing.flatten(), samples),
+        volume.median_depth(nothing.flatten(), samples),
     ):
         assert depth.tolist() == [0, 0]
 
@@ -117,11 +117,11 @@ def test_two_layers_over_a_background():
     background = [0.0, 0.0, 1.0]
     expected = torch.tensor([0.5, 0.375, 0.125], dtype=torch.float64)
     shares = volume.weights(densities, edges)
-    torch.testing.assert_close(volume.color(shares, colors, background), expected)
+    torch.testing.assert_close(volume.color(shares, colors, edges, background), expected)
     samples = PackedSamples.of_edges(edges[None])
-    found = packed.composite(densities, colors, samples, background)
+    found = volume.composite(densities, colors, samples, background)
     torch.testing.assert_close(found.color[0], expected)
-    torch.testing.assert_close(packed.color(shares, colors, samples, background)[0], expected)
+    torch.testing.assert_close(volume.color(shares, colors, samples, background)[0], expected)
 
 
 @pytest.mark.parametrize("background", [None, 0.25, [0.1, 0.2, 0.3], "rays"])
@@ -130,12 +130,12 @@ def test_backgrounds_show_where_nothing_is(background, rays):
     behind = draw(40, 3, seed=8) if background == "rays" else background
     numbers = torch.as_tensor(0.0 if behind is None else behind, dtype=torch.float64)
     empty = volume.weights(0 * densities, edges)
-    torch.testing.assert_close(volume.color(empty, colors, behind), numbers.expand(40, 3))
+    torch.testing.assert_close(volume.color(empty, colors, edges, behind), numbers.expand(40, 3))
     shares = volume.weights(densities, edges)
     expected = (shares[..., None] * colors).sum(1) + (1 - shares.sum(1))[:, None] * numbers
-    torch.testing.assert_close(volume.color(shares, colors, behind), expected)
+    torch.testing.assert_close(volume.color(shares, colors, edges, behind), expected)
     samples = PackedSamples.of_edges(edges)
-    found = packed.composite(densities.flatten(), colors.view(-1, 3), samples, behind)
+    found = volume.composite(densities.flatten(), colors.view(-1, 3), samples, behind)
     torch.testing.assert_close(found.color, expected)
 
 
@@ -148,7 +148,7 @@ def test_distortion_loss_is_the_double_sum(rays):
     expected = expected + (shares**2 * lengths).sum(1) / 3
     torch.testing.assert_close(volume.distortion_loss(shares, edges), expected)
     samples = PackedSamples.of_edges(edges, keep)
-    found = packed.distortion_loss(shares[keep], samples)
+    found = volume.distortion_loss(shares[keep], samples)
     torch.testing.assert_close(found, expected)
 
 
@@ -162,9 +162,8 @@ def test_any_leading_axes(lead, number):
     densities, colors = draw(*lead, number), draw(*lead, number, 4)
     shares = volume.weights(densities, edges)
     assert shares.shape == (*lead, number)
-    assert torch.equal(shares, volume.weights(densities, edges.diff(dim=-1)))
     assert volume.transmittance(densities, edges).shape == (*lead, number)
-    assert volume.color(shares, colors, 1.0).shape == (*lead, 4)
+    assert volume.color(shares, colors, edges, 1.0).shape == (*lead, 4)
     for function in (volume.expected_depth, volume.median_depth, volume.distortion_loss):
         assert function(shares, edges).shape == lead
 
@@ -186,7 +185,7 @@ def test_half_precision_is_taken_to_float32(dtype, rays):
     samples = PackedSamples.of_edges(edges)
     leaf = half.flatten().requires_grad_()
     colors = colors.view(-1, 3).to(dtype).requires_grad_()
-    found = packed.composite(leaf, colors, samples)
+    found = volume.composite(leaf, colors, samples)
     assert found.color.dtype == found.weights.dtype == torch.float32
     (found.color.sum() + found.weights.sum()).backward()
     assert leaf.grad.dtype == colors.grad.dtype == dtype
@@ -207,7 +206,7 @@ def of_weights(function):
         of_weights(volume.expected_depth),
         of_weights(volume.distortion_loss),
         lambda densities, edges: volume.color(
-            volume.weights(densities, edges), draw(2, 5, 3), [0.2, 0.3, 0.4]
+            volume.weights(densities, edges), draw(2, 5, 3), edges, [0.2, 0.3, 0.4]
         ),
     ],
     ids=["transmittance", "weights", "depth", "distortion", "color"],
@@ -232,9 +231,8 @@ def test_derivatives_of_packed_rays(few, numbers):
     inputs[2].requires_grad_()
 
     def everything(densities, colors, background):
-        found = packed.composite(densities, colors, few, background)
-        loss = packed.distortion_loss(found.weights, few)
-        return (*found, packed.expected_depth(found.weights, few), loss)
+        found = volume.composite(densities, colors, few, background)
+        return (*found, volume.distortion_loss(found.weights, few))
 
     assert torch.autograd.gradcheck(everything, inputs)
 
@@ -242,10 +240,10 @@ def test_derivatives_of_packed_rays(few, numbers):
 @pytest.mark.parametrize(
     "function",
     [
-        packed.weights,
-        packed.transmittance,
-        lambda densities, samples: packed.composite(densities, draw(7, 3), samples).opacity,
-        lambda densities, samples: packed.composite(densities, draw(7, 3), samples).color,
+        volume.weights,
+        volume.transmittance,
+        lambda densities, samples: volume.composite(densities, draw(7, 3), samples).opacity,
+        lambda densities, samples: volume.composite(densities, draw(7, 3), samples).color,
     ],
     ids=["weights", "transmittance", "opacity", "color"],
 )
@@ -256,15 +254,15 @@ def test_derivatives_of_each_output_alone(few, function):
 
 def test_second_derivatives_of_packed_sums(few):
     shares = (draw(7) / 4).requires_grad_()
-    for function in (packed.opacity, packed.distortion_loss, packed.expected_depth):
+    for function in (volume.opacity, volume.distortion_loss, volume.expected_depth):
         assert torch.autograd.gradcheck(lambda x, f=function: f(x, few), (shares,))
         assert torch.autograd.gradgradcheck(lambda x, f=function: f(x, few), (shares,))
-    assert torch.autograd.gradgradcheck(lambda x: packed.transmittance(x, few), (shares,))
+    assert torch.autograd.gradgradcheck(lambda x: volume.transmittance(x, few), (shares,))
 
 
 def test_second_derivatives_of_composite_are_refused_not_wrong(few):
     densities = draw(7).requires_grad_()
-    shares = packed.weights(densities, few)
+    shares = volume.weights(densities, few)
     (first,) = torch.autograd.grad((shares**2).sum(), densities, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         first.sum().backward()
@@ -286,13 +284,13 @@ def test_values_and_gradients_are_finite_at_every_density(density, last, dtype):
         depth = volume.expected_depth(shares, edges, normalize=False)
         loss = volume.distortion_loss(shares, edges)
         median = volume.median_depth(shares, edges)
-        return volume.color(shares, tint, 0.5), shares, depth / unit, loss / unit, median
+        return volume.color(shares, tint, edges, 0.5), shares, depth / unit, loss / unit, median
 
     def flat(sigma, tint):
-        seen, _, shares = packed.composite(sigma.view(-1), tint.view(-1, 3), samples, 0.5)
-        depth = packed.expected_depth(shares, samples, normalize=False)
-        loss = packed.distortion_loss(shares, samples)
-        return seen, shares, depth / unit, loss / unit, packed.median_depth(shares, samples)
+        seen, _, _, shares = volume.composite(sigma.view(-1), tint.view(-1, 3), samples, 0.5)
+        depth = volume.expected_depth(shares, samples, normalize=False)
+        loss = volume.distortion_loss(shares, samples)
+        return seen, shares, depth / unit, loss / unit, volume.median_depth(shares, samples)
 
     for pattern in ([1, 1, 1, 1], [0, 0, 0, 1], [0, 1, 0, 1], [1, 0, 0, 0]):
         found = []
@@ -317,8 +315,8 @@ def test_an_infinite_interval_ends_the_ray():
     shares[1].backward()
     assert densities.grad.tolist() == [-0.5, 0.0]
     samples = PackedSamples.of_edges(edges[None])
-    torch.testing.assert_close(packed.weights(densities.detach(), samples), shares.detach())
-    assert packed.expected_depth(shares.detach(), samples).item() == pytest.approx(0.75)
+    torch.testing.assert_close(volume.weights(densities.detach(), samples), shares.detach())
+    assert volume.expected_depth(shares.detach(), samples).item() == pytest.approx(0.75)
 
 
 # packed samples
@@ -333,23 +331,23 @@ def test_packed_equals_padded(rays, dtype, tolerance):
     samples = PackedSamples.of_edges(edges, keep)
     sigma, tint = densities.clone().requires_grad_(), colors.clone().requires_grad_()
     shares = volume.weights(sigma * keep, edges)
-    seen = volume.color(shares, tint, background)
+    seen = volume.color(shares, tint, edges, background)
     depth = volume.expected_depth(shares, edges)
     loss = (seen * slopes).sum() + depth.sum() + volume.distortion_loss(shares, edges).sum()
     loss.backward()
     flat, paint = densities[keep].requires_grad_(), colors[keep].requires_grad_()
-    found = packed.composite(flat, paint, samples, background)
-    depths = packed.expected_depth(found.weights, samples)
-    lost = packed.distortion_loss(found.weights, samples)
+    found = volume.composite(flat, paint, samples, background)
+    depths = volume.expected_depth(found.weights, samples)
+    lost = volume.distortion_loss(found.weights, samples)
     ((found.color * slopes).sum() + depths.sum() + lost.sum()).backward()
     pairs = [
         (found.weights, shares[keep]),
         (found.color, seen),
-        (found.opacity, volume.opacity(shares)),
+        (found.opacity, volume.opacity(shares, edges)),
         (depths, depth),
         (lost, volume.distortion_loss(shares, edges)),
-        (packed.transmittance(flat, samples), volume.transmittance(densities * keep, edges)[keep]),
-        (packed.median_depth(found.weights, samples), volume.median_depth(shares, edges)),
+        (volume.transmittance(flat, samples), volume.transmittance(densities * keep, edges)[keep]),
+        (volume.median_depth(found.weights, samples), volume.median_depth(shares, edges)),
         (flat.grad, sigma.grad[keep]),
         (paint.grad, tint.grad[keep]),
     ]
@@ -364,7 +362,7 @@ def test_the_last_of_many_rays_keeps_its_digits():
     edges = edges.float()
     samples = PackedSamples.of_edges(edges)
     exact = volume.weights(densities.double(), edges.double()).flatten()
-    found = packed.weights(densities.flatten(), samples)
+    found = volume.weights(densities.flatten(), samples)
     assert (found - exact).abs().max() < 5e-7
     depths = (densities * edges.diff(dim=-1)).flatten()
     running = depths.cumsum(0) - depths
@@ -381,7 +379,7 @@ def test_results_repeat_bit_for_bit_on_any_number_of_threads(rays):
         for threads in (1, 3):
             torch.set_num_threads(threads)
             flat = densities[keep].requires_grad_()
-            seen = packed.composite(flat, colors[keep], samples, 0.5)
+            seen = volume.composite(flat, colors[keep], samples, 0.5)
             seen.color.sum().backward()
             found.append((*(each.detach() for each in seen), flat.grad))
     finally:
@@ -392,11 +390,11 @@ def test_results_repeat_bit_for_bit_on_any_number_of_threads(rays):
 def test_a_device_without_float64_sums_on_the_cpu(rays, monkeypatch):
     densities, colors, edges, keep = (e.float() if e.is_floating_point() else e for e in rays)
     samples = PackedSamples.of_edges(edges, keep)
-    expected = packed.composite(densities[keep], colors[keep], samples)
+    expected = volume.composite(densities[keep], colors[keep], samples)
     asked = []
     monkeypatch.setattr("coordnet.scenes.rendering.ray_sums.supports_float64", asked.append)
     for one, other in zip(
-        packed.composite(densities[keep], colors[keep], samples), expected, strict=True
+        volume.composite(densities[keep], colors[keep], samples), expected, strict=True
     ):
         assert torch.equal(one, other)
     assert asked
@@ -406,13 +404,13 @@ def test_what_is_not_visible_adds_less_than_the_threshold(rays):
     densities, colors, edges, _ = rays
     samples = PackedSamples.of_edges(edges)
     flat, paint = 4 * densities.flatten(), colors.view(-1, 3)
-    seen = packed.visible(flat, samples, 1e-3)
+    seen = volume.visible(flat, samples, 1e-3)
     assert torch.equal(seen, (volume.transmittance(4 * densities, edges) >= 1e-3).flatten())
     assert 0.2 < seen.double().mean() < 0.9
     short = samples.keep(seen)
     assert short.counts().tolist() == seen.view(40, S).sum(1).tolist()
-    whole = packed.composite(flat, paint, samples)
-    less = packed.composite(flat[seen], paint[seen], short)
+    whole = volume.composite(flat, paint, samples)
+    less = volume.composite(flat[seen], paint[seen], short)
     assert 0 < (whole.color - less.color).abs().max() < 1e-3
 
 
@@ -444,11 +442,11 @@ def test_a_fixed_number_of_samples_changes_nothing_where_there_is_room(rays, mor
         assert torch.equal(getattr(samples, name)[:number], getattr(exact, name))
     flat = torch.cat([densities[keep], draw(more) * 1e6]).requires_grad_()
     paint = torch.cat([colors[keep], draw(more, 3)]).requires_grad_()
-    found = packed.composite(flat, paint, samples, 0.3)
-    expected = packed.composite(densities[keep], colors[keep], exact, 0.3)
+    found = volume.composite(flat, paint, samples, 0.3)
+    expected = volume.composite(densities[keep], colors[keep], exact, 0.3)
     torch.testing.assert_close(found.color, expected.color)
     torch.testing.assert_close(found.opacity, expected.opacity)
-    for function in (packed.expected_depth, packed.median_depth, packed.distortion_loss):
+    for function in (volume.expected_depth, volume.median_depth, volume.distortion_loss):
         torch.testing.assert_close(
             function(found.weights, samples), function(expected.weights, exact)
         )
@@ -480,22 +478,22 @@ def test_no_samples_and_no_rays():
         none = torch.zeros(0)
         samples = PackedSamples.of_rays(torch.zeros(0, dtype=torch.int64), none, none, number)
         flat, paint = torch.zeros(0, requires_grad=True), torch.zeros(0, 3, requires_grad=True)
-        found = packed.composite(flat, paint, samples, [0.1, 0.2, 0.3])
+        found = volume.composite(flat, paint, samples, [0.1, 0.2, 0.3])
         torch.testing.assert_close(
             found.color, torch.tensor([[0.1, 0.2, 0.3]] * number).view(-1, 3)
         )
         assert found.opacity.shape == (number,)
         found.color.sum().backward()
         assert flat.grad.shape == (0,)
-        for function in (packed.expected_depth, packed.median_depth, packed.distortion_loss):
+        for function in (volume.expected_depth, volume.median_depth, volume.distortion_loss):
             assert function(found.weights, samples).tolist() == [0] * number
-        assert packed.transmittance(flat, samples).shape == (0,)
+        assert volume.transmittance(flat, samples).shape == (0,)
         assert len(samples.keep(torch.zeros(0, dtype=torch.bool))) == 0
         if number:
             some = samples.keep(torch.zeros(0, dtype=torch.bool), 4)
             assert (len(some), some.filled.any().item()) == (4, False)
             zero = torch.zeros(4)
-            assert packed.composite(zero + 9, zero[:, None], some, 1.0).color.tolist() == [[1]] * 3
+            assert volume.composite(zero + 9, zero[:, None], some, 1.0).color.tolist() == [[1]] * 3
 
 
 # fields
@@ -517,7 +515,7 @@ def test_any_callable_is_rendered_padded_and_packed():
     edges = torch.linspace(1, 5, 65, dtype=torch.float64).expand(30, 65)
     padded = render_rays(ball, origins, directions, edges, background=1.0)
     samples = PackedSamples.of_edges(edges)
-    flat = packed.render_rays(ball, origins, directions, samples, background=1.0)
+    flat = render_rays(ball, origins, directions, samples, background=1.0)
     assert padded.opacity.min() > 0.9
     for name in ("color", "opacity", "depth"):
         torch.testing.assert_close(getattr(padded, name), getattr(flat, name))
@@ -556,7 +554,7 @@ def test_gradients_reach_origins_and_directions():
     samples = PackedSamples.of_edges(torch.linspace(1, 5, 9, dtype=torch.float64).expand(2, 9))
 
     def seen(origins, directions):
-        return packed.render_rays(ball, origins, directions, samples).color
+        return render_rays(ball, origins, directions, samples).color
 
     assert torch.autograd.gradcheck(seen, (origins, directions))
 
@@ -565,32 +563,26 @@ def test_gradients_reach_origins_and_directions():
 
 
 def test_shapes_that_do_not_fit_are_refused(few):
-    edges = random_edges(2)
+    edges, x = random_edges(2), draw(2, 3)
     shares = draw(2, S)
     calls = [
-        (lambda: volume.weights(shares, edges[:, :-3]), "intervals must be one per sample"),
-        (lambda: volume.expected_depth(shares, edges[:, 1:-1]), "distances must be one per"),
-        (lambda: volume.median_depth(shares, edges[:, 1:]), "needs the edges"),
-        (lambda: volume.distortion_loss(shares, edges[:, 1:]), "needs the edges"),
-        (lambda: volume.color(shares, draw(2, S - 1, 3)), "one row per weight"),
-        (lambda: render_rays(ball, draw(2, 2), draw(2, 3), edges), "origins must have 3"),
-        (
-            lambda: render_rays(ball, draw(2, 3), draw(2, 3), edges, distances=edges),
-            "one fewer than the edges",
-        ),
-        (
-            lambda: render_rays(lambda x, d: (x[..., :1], x), draw(2, 3), draw(2, 3), edges),
-            "one density and one color",
-        ),
-        (lambda: packed.weights(draw(6), few), "one per sample"),
-        (lambda: packed.composite(draw(7, 1), draw(7, 3), few), "densities must be one per"),
-        (lambda: packed.composite(draw(7), draw(7), few), "colors must be one per"),
-        (lambda: packed.opacity(draw(8), few), "weights must be one per"),
+        (lambda: volume.weights(shares, edges[:, :-3]), "densities must be one per sample"),
+        (lambda: volume.expected_depth(shares, edges[:, 1:-1]), "weights must be one per"),
+        (lambda: volume.median_depth(shares, edges[:, 1:]), "weights must be one per"),
+        (lambda: volume.distortion_loss(shares, edges[:, 1:]), "weights must be one per"),
+        (lambda: volume.color(shares, draw(2, S - 1, 3), edges), "colors must be one row per"),
+        (lambda: render_rays(ball, draw(2, 2), x, edges), "must have 3"),
+        (lambda: render_rays(ball, x, x, edges, distances=edges), "distances must be one per"),
+        (lambda: render_rays(lambda x, d: (x[..., :1], x), x, x, edges), "one density and one"),
+        (lambda: volume.weights(draw(6), few), "one per sample"),
+        (lambda: volume.composite(draw(7, 1), draw(7, 3), few), "densities must be one per"),
+        (lambda: volume.composite(draw(7), draw(7), few), "colors must be one row per"),
+        (lambda: volume.opacity(draw(8), few), "weights must be one per"),
         (lambda: few.positions(draw(4, 3), draw(4, 3)), r"shape \(5, 3\)"),
         (lambda: few.keep(draw(7)), "mask must be bool"),
         (lambda: few.keep(draw(7) > 0.5, 0), "capacity must be an integer"),
         (lambda: PackedSamples.of_edges(edges[0]), r"edges must have shape \(R, S\+1\)"),
-        (lambda: PackedSamples.of_edges(edges.requires_grad_()), "constants"),
+        (lambda: PackedSamples.of_edges(edges.clone().requires_grad_()), "constants"),
         (
             lambda: PackedSamples.of_rays(few.ray_indices, few.starts[1:], few.ends, 5),
             "one number per sample",
@@ -606,7 +598,7 @@ def test_nothing_waits_on_a_cuda_device(rays):
     if not torch.cuda.is_available():
         pytest.skip("needs a CUDA device")
     densities, colors, edges, keep = (each.cuda() for each in rays)
-    expected = packed.composite(densities[keep], colors[keep], PackedSamples.of_edges(edges, keep))
+    expected = volume.composite(densities[keep], colors[keep], PackedSamples.of_edges(edges, keep))
     flat, paint = densities.flatten().requires_grad_(), colors.view(-1, 3).requires_grad_()
     background = torch.ones(3, device="cuda")
     keep = keep.flatten()
@@ -617,7 +609,7 @@ def test_nothing_waits_on_a_cuda_device(rays):
         at = torch.zeros(1001, dtype=torch.int64, device="cuda").scatter_(
             0, torch.where(keep, order, 1000), torch.arange(len(keep), device="cuda")
         )[:1000]
-        found = packed.composite(flat[at], paint[at], samples, background)
+        found = volume.composite(flat[at], paint[at], samples, background)
         found.color.sum().backward()
     finally:
         torch.cuda.set_sync_debug_mode("default")

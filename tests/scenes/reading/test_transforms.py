@@ -10,23 +10,16 @@ import pytest
 import torch
 
 import coordnet as cn
-from coordnet.errors import InputError
 from coordnet.scenes import Cameras, is_scene, read_cameras, read_scene, scene_splits
 
-ROOT = Path(__file__).parents[2]
+from ..helpers import refusal
+
+ROOT = Path(__file__).parents[3]
 CHAIR = Path(os.environ.get("COORDNET_SHARED_DATA", ROOT.parent / "shared" / "data"))
 CHAIR = CHAIR / "nerf_synthetic" / "chair"
 ANGLE = 0.6911112
 LENS = {"fl_x": 30.0, "fl_y": 33.0, "cx": 19.0, "cy": 13.0, "w": 40, "h": 24}
 NAMES = [f"./images/{i}.png" for i in range(9)]
-
-
-def refusal(call, *args, **kwargs):
-    with pytest.raises(InputError) as caught:
-        call(*args, **kwargs)
-    text = str(caught.value)
-    assert "\n" not in text
-    return text
 
 
 def write(path, frames, **keys):
@@ -134,7 +127,7 @@ def test_a_split_s_file_stands_for_its_folder(tmp_path, square_views, save, show
     shows_the_points(read_scene(file, "test"), square_views[3:6])
     text = refusal(read_scene, file, "val")
     assert "transforms_val.json" in text
-    assert "train, test" in text
+    assert "only transforms_train.json, transforms_test.json" in text
 
 
 def test_upper_case_and_other_suffixes(tmp_path, square_views, save, shows_the_points):
@@ -256,7 +249,7 @@ def test_lenses_by_angle_or_with_what_is_missing(tmp_path, save):
     def focal_and_center(**keys):
         write(tmp_path / "transforms.json", [("a.png", np.eye(4))], **keys)
         cameras = read_scene(tmp_path).cameras
-        return cameras.focal[0].tolist(), cameras.center[0].tolist()
+        return cameras.focal[0].tolist(), cameras.principal_point[0].tolist()
 
     across, down = 20 / math.tan(0.5), 12 / math.tan(0.4)
     assert focal_and_center(camera_angle_x=1.0) == ([pytest.approx(across)] * 2, [20, 12])
@@ -272,7 +265,7 @@ def test_lens_distortion_reaches_the_rays(capture):
     lens = {"k1": -0.1, "k2": 0.02, "p1": 1e-3, "p2": -2e-3, "camera_model": "OPENCV", "k3": 0}
     found = read_scene(rewrite(capture, lambda content: content.update(lens)), "all").cameras
     wanted = Cameras(
-        plain.poses, plain.focal, plain.center, plain.sizes,
+        plain.poses, plain.focal, plain.principal_point, plain.sizes,
         torch.tensor([[-0.1, 0.02, 1e-3, -2e-3]]).expand(9, 4),
     )  # fmt: skip
     assert torch.allclose(found.image_rays(2)[1], wanted.image_rays(2)[1], atol=1e-6)
@@ -433,7 +426,7 @@ def test_what_is_no_scene_is_refused_in_one_line(capture, change, words):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "JSON"),
+        (b"", "empty file"),
         (b"{", "JSON"),
         (b"\xff\xfe", "JSON"),
         (b"[1]", '"frames"'),

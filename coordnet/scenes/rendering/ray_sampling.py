@@ -1,4 +1,4 @@
-"""Where to sample rays: even edges, strata, and samples drawn from coarse weights.
+"""Sampling of rays: even edges, strata, and samples drawn from coarse weights.
 
 Randomness comes from the generator that is passed in and from nowhere else; without one, samples
 are at the middle of their strata.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ...errors import integer_at_least, refuse
+from ...checks import integer, one_of
+from ...errors import refuse
 
 __all__ = ["merge", "ray_edges", "sample_pdf", "stratified"]
 
@@ -41,14 +42,9 @@ def ray_edges(
         >>> ray_edges(2.0, 6.0, 4)
         tensor([2., 3., 4., 5., 6.])
     """
-    number = integer_at_least(1, "num_samples", num_samples, "64 is a usual number.")
-    if spacing not in _SPACINGS:
-        refuse(
-            f"spacing must be one of {', '.join(_SPACINGS)}",
-            f"spacing={spacing!r}",
-            "Choose one of them.",
-        )
-    like = next((each for each in (near, far) if isinstance(each, Tensor)), None)
+    number = integer("num_samples", num_samples, least=1)
+    one_of("spacing", spacing, _SPACINGS)
+    like = next((end for end in (near, far) if isinstance(end, Tensor)), None)
     if like is None:
         like = torch.zeros((), dtype=torch.float32, device=device)
     # a number is written on the device: to copy it there would make the host wait
@@ -110,15 +106,12 @@ def sample_pdf(
     Raises:
         InputError: shapes that do not fit, or ``independent`` without a generator.
     """
-    number = integer_at_least(1, "num_samples", num_samples, "128 is a usual number.")
+    number = integer("num_samples", num_samples, least=1)
     if edges.shape[-1:] != (weights.shape[-1] + 1,) or weights.shape[-1] < 1:
-        refuse(
-            "edges must be one more than the weights",
-            f"shapes {tuple(edges.shape)} and {tuple(weights.shape)}",
-            "Pass edges (..., S+1) and weights (..., S).",
-        )
+        got = f"shapes {tuple(edges.shape)} and {tuple(weights.shape)}"
+        refuse("edges must be one more than the weights", got)
     if independent and generator is None:
-        refuse("independent samples are random", "generator=None", "Pass a torch.Generator.")
+        refuse("independent samples need a generator", "generator=None")
     with torch.no_grad():
         cdf, edges = _distribution(edges, weights + padding)
         shape = (*cdf.shape[:-1], number)
@@ -142,7 +135,7 @@ def merge(edges: Tensor, others: Tensor) -> Tensor:
     Leading axes are broadcast.
     """
     lead = torch.broadcast_shapes(edges.shape[:-1], others.shape[:-1])
-    both = [each.expand(*lead, each.shape[-1]) for each in (edges, others)]
+    both = [values.expand(*lead, values.shape[-1]) for values in (edges, others)]
     return torch.cat(both, -1).sort(-1).values
 
 

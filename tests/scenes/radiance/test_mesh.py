@@ -161,7 +161,7 @@ def test_an_enormous_density_does_not_move_the_surface():
         (float("nan"), {}, ["densities must be finite", "nan"]),
         (float("inf"), {}, ["densities must be finite", "inf"]),
         (3.0, {"resolution": 0}, ["resolution", "at least 1", "0"]),
-        (3.0, {"resolution": 4096}, ["resolution", "at most 2048", "4096"]),
+        (3.0, {"resolution": 4096}, ["resolution", "at most 2,048", "4096"]),
     ],
 )
 def test_what_makes_no_mesh_is_one_clear_line(density, settings, words):

@@ -1,4 +1,4 @@
-"""Which views of a fitted scene are rendered: the cameras of paths, files and training pictures."""
+"""The cameras that a fitted scene is rendered from: of a path, a file or the training pictures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from ..errors import InputError, integer_at_least, refuse
+from ..checks import integer, one_of
+from ..errors import InputError, refuse
 from ..text import plural, readable
 from .cameras.bounds import arrangement, focus_point
 from .cameras.cameras import Cameras
@@ -25,8 +26,9 @@ def cameras_of(settings: dict[str, Any]) -> Cameras:
     """Return the training cameras of a run.
 
     Args:
-        settings: what the scene's task described: ``lens`` with width, height, focal, center and
-            distortion, and ``poses``, 12 numbers each, row by row.
+        settings: what the scene's task described: ``lens`` with width, height, focal,
+            principal_point (centre in version 0.1.0) and distortion, and ``poses``, 12 numbers
+            each, row by row.
 
     Raises:
         InputError: settings that hold no cameras.
@@ -34,7 +36,7 @@ def cameras_of(settings: dict[str, Any]) -> Cameras:
     try:
         lens = settings["lens"]
         poses = torch.tensor(settings["poses"], dtype=torch.float64, device="cpu").reshape(-1, 3, 4)
-        focal = tuple(float(each) for each in lens["focal"])
+        focal = tuple(float(value) for value in lens["focal"])
         distortion = lens.get("distortion")
         if not len(poses) or len(focal) != 2:
             raise ValueError("no poses, or no two focal lengths")
@@ -43,7 +45,9 @@ def cameras_of(settings: dict[str, Any]) -> Cameras:
             focal,
             width=lens["width"],
             height=lens["height"],
-            center=tuple(lens["center"]),
+            principal_point=tuple(
+                lens["principal_point" if "principal_point" in lens else "centre"]
+            ),
             distortion=None if distortion is None else list(distortion),
         )
     except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
@@ -66,37 +70,33 @@ def choose_cameras(
         InputError: options that contradict each other; a path that these cameras do not have; a
             view that is not there; more views than the output holds.
     """
-    if views.path is not None and views.path not in PATHS:
-        got = f"--path {views.path}"
-        refuse(f"a path is one of {', '.join(PATHS)}", got, "Choose one of them.")
+    if views.path is not None:
+        one_of("path", views.path, PATHS)
     if views.frames is not None:
-        integer_at_least(1, "frames", views.frames, "Pass how many pictures the path has.")
+        integer("frames", views.frames, least=1)
     if views.camera is not None and views.path is not None:
         got = f"--camera {readable(views.camera)} and --path {views.path}"
-        refuse("cameras come from a file or from a path", got, "Pass one of them.")
+        refuse("cameras come from a file or from a path", got)
     trained = cameras_of(settings)
     plain = views.camera is None and views.path is None and views.frames is None
     if views.camera is not None:
         named = f"the cameras in {readable(views.camera)}"
-        found, words = _between(read_cameras(views.camera), views.frames, named)
+        cameras, words = _between(read_cameras(views.camera), views.frames, named)
     elif views.path == "train" or (plain and (single or views.view is not None)):
-        found, words = _between(trained, views.frames, "the training cameras")
+        cameras, words = _between(trained, views.frames, "the training cameras")
     else:
         path = views.path or _DEFAULT.get(arrangement(trained), "train")
-        found, words = _path(path, trained, views.frames or _FRAMES, settings)
+        cameras, words = _path(path, trained, views.frames or _FRAMES, settings)
     if views.view is not None or (single and plain):
         view = views.view or 0
-        if not 0 <= view < len(found):
-            rule = f"a view must be one of 0 to {len(found) - 1}, {words}"
-            refuse(rule, f"--view {view}", "Choose one of them.")
-        found, words = found[view], f"view {view} of {words}"
-    if single and len(found) > 1:
-        refuse(
-            "a picture holds one view",
-            f"{plural(len(found), 'view')}, {words}",
-            "Pass --view 0, say, or an output that ends in .mp4 or .gif.",
-        )
-    return (found if size is None else reshaped(found, *size)), words
+        if not 0 <= view < len(cameras):
+            rule = f"a view must be one of 0 to {len(cameras) - 1}, {words}"
+            refuse(rule, f"--view {view}")
+        cameras, words = cameras[view], f"view {view} of {words}"
+    if single and len(cameras) > 1:
+        got = f"{plural(len(cameras), 'view')}, {words}"
+        refuse("a picture holds one view", got, "Pass --view 0, or an .mp4 or .gif.")
+    return (cameras if size is None else reshaped(cameras, *size)), words
 
 
 def reshaped(cameras: Cameras, width: int, height: int) -> Cameras:
@@ -110,10 +110,9 @@ def reshaped(cameras: Cameras, width: int, height: int) -> Cameras:
     least = ratio.amin(-1, keepdim=True)
     if bool(((ratio - least) * cameras.sizes < 1).all()):
         return cameras.resized(width, height)
-    center = (cameras.center - cameras.sizes / 2) * least + sizes / 2
-    return replace(
-        cameras, focal=cameras.focal * least, center=center, sizes=sizes.expand(len(cameras), 2)
-    )
+    point = (cameras.principal_point - cameras.sizes / 2) * least + sizes / 2
+    sizes = sizes.expand(len(cameras), 2)
+    return replace(cameras, focal=cameras.focal * least, principal_point=point, sizes=sizes)
 
 
 def _between(cameras: Cameras, frames: int | None, words: str) -> tuple[Cameras, str]:
@@ -149,9 +148,9 @@ def _path(
         corners = torch.tensor(settings["box"], dtype=torch.float64, device="cpu")
         middle = corners.mean(0).tolist()
         focus = torch.tensor(settings.get("focus", middle), dtype=torch.float64, device="cpu")
-    forward = trained.forward.mean(0)
-    length = torch.linalg.vector_norm(forward)
-    depth = float((focus - trained.positions.mean(0)) @ forward / length)
+    toward = trained.view_directions.mean(0)
+    length = torch.linalg.vector_norm(toward)
+    depth = float((focus - trained.positions.mean(0)) @ toward / length)
     if not depth > 0 or float(length) < 0.5:
         refuse(
             "a spiral needs cameras that look roughly the same way",

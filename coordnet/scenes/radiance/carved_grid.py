@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from ...errors import integer_at_least, positive_number, refuse
-from ..rendering.occupancy import OccupancyGrid
-from .field import check_box
+from ...checks import integer
+from ...errors import refuse
+from ..rendering.occupancy_grid import OccupancyGrid
 
 __all__ = ["CarvedGrid"]
 
-_WARM = 4  # refreshes that look at as many cells as are allowed
-_MOST_WARM, _MOST = 1 << 18, 1 << 16  # cells in a refresh
+_WARMUP = 4  # refreshes that look at as many cells as are allowed
+_WARMUP_CELLS, _CELLS = 1 << 18, 1 << 16  # most cells in a refresh
 _BLOCK = 1 << 14
 
 
@@ -46,25 +46,23 @@ class CarvedGrid(OccupancyGrid):
         hull: Tensor | None = None,
         contract: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
-        low, high = check_box(lower, upper)
-        step = positive_number("step_size", step_size, "Pass 1/400 of the diagonal, say.")
-        n = integer_at_least(1, "resolution", resolution, "128 is usual.")
-        super().__init__(low, high, n, step_size=step, contract=contract)
+        cells = integer("resolution", resolution, least=1)
+        super().__init__(lower, upper, cells, step_size=step_size, contract=contract)
+        shape = tuple(self.resolution)
         if hull is None:
-            hull = torch.ones(n, n, n, dtype=torch.bool)
-        if hull.shape != (n, n, n) or hull.dtype != torch.bool:
-            got = f"{tuple(hull.shape)}, {hull.dtype}"
-            refuse(f"a hull must be bool of shape ({n}, {n}, {n})", got, "Pass None for none.")
+            hull = torch.ones(shape, dtype=torch.bool)
+        if hull.shape != shape or hull.dtype != torch.bool:
+            rule = f"a hull must be bool of shape {shape}"
+            refuse(rule, f"{tuple(hull.shape)}, {hull.dtype}")
         if not hull.is_meta and not bool(hull.any()):
-            refuse("some cell must be in the hull", "none", "Pass None for no hull.")
+            refuse("some cell must be in the hull", "none")
         self.register_buffer("hull", hull.clone())
-        self.corners = (low, high)
         self.occupied &= self.hull
 
     def refresh(
         self, density: Callable[[Tensor], Tensor], number: int, generator: torch.Generator
     ) -> None:
-        """Look at the densities of some cells and decide anew which are empty.
+        """Evaluate the density in some cells and decide which are empty.
 
         Only cells of the hull are looked at: as many as a step of a fit can bear.
 
@@ -77,22 +75,22 @@ class CarvedGrid(OccupancyGrid):
         """
         device = self.hull.device
         candidates = self.hull.view(-1).nonzero()[:, 0]
-        if number >= _WARM:
+        if number < _WARMUP:
+            count = min(len(candidates), _WARMUP_CELLS)
+        else:
             if number % 2 and bool(self.occupied.any()):
                 candidates = self.occupied.view(-1).nonzero()[:, 0]
-            wanted = min(-(-len(candidates) // 4), _MOST)
-        else:
-            wanted = min(len(candidates), _MOST_WARM)
-        if wanted < len(candidates):
-            drawn = torch.randint(len(candidates), (wanted,), generator=generator, device=device)
+            count = min(-(-len(candidates) // 4), _CELLS)
+        if count < len(candidates):
+            drawn = torch.randint(len(candidates), (count,), generator=generator, device=device)
             candidates = candidates[drawn]
         with torch.no_grad():
             flat = self.densities.view(-1)
             flat.copy_(torch.where(flat < 0, flat, flat * self.decay))
             for cells in candidates.split(_BLOCK):
-                found = self._ask(density, cells, generator)
-                flat[cells] = torch.maximum(flat[cells], found)
-            self._decide()
+                values = self._densities_in(density, cells, generator)
+                flat[cells] = torch.maximum(flat[cells], values)
+            self._threshold_cells()
             self.occupied &= self.hull
 
     def is_occupied(self, positions: Tensor) -> Tensor:

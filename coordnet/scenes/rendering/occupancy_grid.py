@@ -1,24 +1,27 @@
-"""Which cells of a box hold anything: a grid that lets rays skip empty space."""
+"""Occupancy grid: which cells of a box are empty, so that rays can skip them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
+from ...checks import box as checked_box, integer, number, per_axis, positive
 from ...constants import ExactConstants
-from ...errors import integer_at_least, positive_number, refuse
+from ...errors import refuse
 from ..cameras.bounds import near_far_box
 from .marching import Rays, Table, corners, joined, march_everywhere, march_past_empty, reach
-from .samples import PackedSamples
+from .packed_samples import PackedSamples
 
 __all__ = ["OccupancyGrid"]
 
-_MOST_CELLS = 1 << 30
-_FARTHEST = 32
+T = TypeVar("T")
+
+_MAX_CELLS = 1 << 30
+_MAX_REACH = 32  # cells, beyond which rays skip nothing
 _CPU_ROWS, _CUDA_ROWS = 1 << 16, 1 << 21
 
 
@@ -77,59 +80,33 @@ class OccupancyGrid(ExactConstants):
         contract: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
         super().__init__()
-        corners = [torch.as_tensor(e, dtype=torch.float64, device="cpu") for e in (lower, upper)]
-        low, high = corners
-        if not all(e.shape == (3,) and bool(e.isfinite().all()) for e in corners) or not bool(
-            (low < high).all()
-        ):
-            refuse(
-                "lower and upper must be the corners of a box, 3 finite numbers each",
-                f"lower={low.tolist()}, upper={high.tolist()}",
-                "Pass [-1, -1, -1] and [1, 1, 1], say.",
-            )
-        box = torch.stack(corners)
-        each = list(resolution) if isinstance(resolution, Sequence) else [resolution] * 3
-        self.resolution = [
-            integer_at_least(1, "resolution", cells, "128 is the usual number.") for cells in each
-        ]
-        if len(each) != 3 or math.prod(self.resolution) > _MOST_CELLS:
-            refuse(
-                f"resolution must be one number or 3, with at most {_MOST_CELLS:,} cells in all",
-                f"resolution={resolution}",
-                "128 is the usual number.",
-            )
-        self.threshold = positive_number("threshold", threshold, "0.01 is the usual number.")
-        self.decay = positive_number("decay", decay, "0.95 is the usual number.")
-        if self.threshold >= 1 or self.decay > 1:
-            refuse(
-                "threshold must be below 1, and decay at most 1",
-                f"threshold={threshold}, decay={decay}",
-                "0.01 and 0.95 are the usual numbers.",
-            )
-        self.warmup = integer_at_least(0, "warmup", warmup, "256 is the usual number.")
+        self.corners = checked_box(lower, upper, 3)
+        self.resolution = list(per_axis("resolution", resolution, 3, _one_or_more))
+        if math.prod(self.resolution) > _MAX_CELLS:
+            rule = f"resolution must make at most {_MAX_CELLS:,} cells in all"
+            refuse(rule, f"resolution={resolution}")
+        self.threshold = number("threshold", threshold, above=0, below=1)
+        self.decay = number("decay", decay, above=0, most=1)
+        self.warmup = integer("warmup", warmup, least=0)
         self.contract = contract
-        self._corners: list[list[float]] = box.tolist()
-        self.register_constant("box", box)
+        self.register_constant("box", torch.tensor(self.corners, dtype=torch.float64, device="cpu"))
         self.register_buffer("densities", torch.full(self.resolution, -1.0, dtype=torch.float32))
         self.register_buffer("occupied", torch.ones(self.resolution, dtype=torch.bool))
         self._place()
-        self.step_size = (
-            min(self._cell) / 2
-            if step_size is None
-            else positive_number("step_size", step_size, "Pass a length in space.")
-        )
+        half_cell = min(self._cell) / 2
+        self.step_size = half_cell if step_size is None else positive("step_size", step_size)
 
     def _place(self) -> None:
         """Put float32 copies of the box beside the cells, and forget what was made of these."""
-        sides = [high - low for low, high in zip(*self._corners, strict=True)]
+        sides = [high - low for low, high in zip(*self.corners, strict=True)]
         self._cell = [side / cells for side, cells in zip(sides, self.resolution, strict=True)]
         device = self.occupied.device
         self._lower, self._upper, self._side, self._cells = (
-            torch.tensor(each, dtype=torch.float32, device=device)
-            for each in (*self._corners, self._cell, self.resolution)
+            torch.tensor(values, dtype=torch.float32, device=device)
+            for values in (*self.corners, self._cell, self.resolution)
         )
         self.densities = self.densities.float()
-        self._tables: dict[Any, Any] = {}
+        self._tables: dict[str | int, Any] = {}
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
         super()._apply(fn, recurse)
@@ -139,7 +116,8 @@ class OccupancyGrid(ExactConstants):
     def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
         super()._load_from_state_dict(*args, **kwargs)
         if not self.box.is_meta:
-            self._corners = self.box.tolist()
+            low, high = self.box.tolist()
+            self.corners = low, high
         self._place()
 
     def fraction(self) -> Tensor:
@@ -155,7 +133,7 @@ class OccupancyGrid(ExactConstants):
         *,
         cells: int | None = None,
     ) -> None:
-        """Look at the density in cells and decide which are occupied.
+        """Evaluate the density in cells and decide which are occupied.
 
         Up to ``warmup`` training steps every cell is looked at, later ``cells`` of them: half
         drawn from all, half from the occupied ones.
@@ -173,27 +151,24 @@ class OccupancyGrid(ExactConstants):
         """
         total, device = self.densities.numel(), self.densities.device
         if step < self.warmup or generator is None:
-            chosen_cells = torch.arange(total, device=device)
+            drawn = torch.arange(total, device=device)
         else:
-            number = total // 2 if cells is None else integer_at_least(2, "cells", cells, "Pass 2.")
-            chosen_cells = self._some_cells(number, generator)
-        found = self.densities.flatten()
-        found = torch.where(found < 0, found, found * self.decay)
+            count = total // 2 if cells is None else integer("cells", cells, least=2)
+            drawn = self._draw_cells(count, generator)
+        known = self.densities.flatten()
+        known = torch.where(known < 0, known, known * self.decay)
         rows = _CPU_ROWS if device.type == "cpu" else _CUDA_ROWS
-        values = [self._ask(density, part, generator) for part in chosen_cells.split(rows)]
-        new = torch.cat(values) if values else found[:0]
-        if not bool(((new >= 0) & new.isfinite()).all()):
-            worst = new[~((new >= 0) & new.isfinite())][0].item()
-            refuse(
-                "densities must be at least 0 and finite",
-                f"density {worst}",
-                "End the density network with an activation such as exp or softplus.",
-            )
-        found.scatter_reduce_(0, chosen_cells, new, "amax")
-        self.densities.copy_(found.view_as(self.densities))
-        self._decide()
+        values = [self._densities_in(density, part, generator) for part in drawn.split(rows)]
+        new = torch.cat(values) if values else known[:0]
+        bad = ~((new >= 0) & new.isfinite())
+        if bool(bad.any()):
+            remedy = "End the density network with an activation such as exp or softplus."
+            refuse("densities must be at least 0 and finite", new[bad][0].item(), remedy)
+        known.scatter_reduce_(0, drawn, new, "amax")
+        self.densities.copy_(known.view_as(self.densities))
+        self._threshold_cells()
 
-    def _some_cells(self, number: int, generator: torch.Generator) -> Tensor:
+    def _draw_cells(self, number: int, generator: torch.Generator) -> Tensor:
         """Draw cells, half of them among the occupied, without waiting for their number."""
         total, device = self.densities.numel(), self.densities.device
         anywhere = torch.randint(total, (number - number // 2,), generator=generator, device=device)
@@ -203,7 +178,7 @@ class OccupancyGrid(ExactConstants):
         among = torch.searchsorted(order, rank).clamp(max=total - 1)
         return torch.cat([anywhere, among])
 
-    def _ask(
+    def _densities_in(
         self, density: Callable[[Tensor], Tensor], cells: Tensor, generator: torch.Generator | None
     ) -> Tensor:
         """Return the densities at a point in each of the cells."""
@@ -215,14 +190,11 @@ class OccupancyGrid(ExactConstants):
             place += torch.rand(place.shape, generator=generator, device=place.device)
         values = density(torch.addcmul(self._lower, place, self._side))
         if values.shape != cells.shape:
-            refuse(
-                "the density function must return one number per point",
-                f"shape {tuple(values.shape)} for points {tuple(place.shape)}",
-                "Map shape (N, 3) to (N,).",
-            )
+            rule = "the density function must return one number per point"
+            refuse(rule, f"shape {tuple(values.shape)} for points {tuple(place.shape)}")
         return values.float()
 
-    def _decide(self) -> None:
+    def _threshold_cells(self) -> None:
         """Decide from the densities which cells are occupied."""
         known = self.densities.clamp(min=0)
         # a hair below the mean: it must not round above the densities that are all alike
@@ -245,7 +217,7 @@ class OccupancyGrid(ExactConstants):
         max_samples: int | None = None,
         max_steps: int | None = None,
     ) -> PackedSamples:
-        """Walk along rays in even steps and keep those whose middle is in an occupied cell.
+        """March along rays in even steps and keep those whose middle is in an occupied cell.
 
         The steps of a ray fill the part of it that is in the box, and between near and far,
         without gaps: where all cells are occupied, the samples' lengths add up to it exactly.
@@ -274,46 +246,31 @@ class OccupancyGrid(ExactConstants):
             InputError: shapes that do not fit, a step that makes more than a million of a ray.
         """
         if origins.ndim != 2 or origins.shape[1] != 3 or directions.shape != origins.shape:
-            refuse(
-                "origins and directions must have shape (R, 3) both",
-                f"shapes {tuple(origins.shape)} and {tuple(directions.shape)}",
-                "Flatten the rays.",
-            )
+            rule = "origins and directions must have shape (R, 3) both"
+            refuse(rule, f"shapes {tuple(origins.shape)} and {tuple(directions.shape)}")
         for name, bound in (("near", near), ("far", far)):
             if isinstance(bound, Tensor) and bound.shape not in ((), (len(origins),)):
-                refuse(
-                    f"{name} must be a number or have shape ({len(origins)},)",
-                    f"shape {tuple(bound.shape)}",
-                    "Pass one distance per ray.",
-                )
-        step = self.step_size
-        if step_size is not None:
-            step = positive_number("step_size", step_size, "Pass a length in space.")
-        cone = float(cone_angle)
-        if not 0 <= cone < 1:
-            refuse("cone_angle must be from 0 to 1", f"{cone_angle!r}", "1/256 is usual.")
-        turn = 0.0
-        if even_until is not None:
-            turn = positive_number("even_until", even_until, "Pass 2 radii, say.")
-            if cone:
-                got = f"cone_angle={cone_angle} and even_until={even_until}"
-                refuse("steps grow in one way", got, "Leave one of them away.")
-        most: float | None = None
-        if max_steps is not None:
-            if max_samples is None:
-                got = f"max_steps={max_steps} alone"
-                refuse("max_steps needs max_samples", got, "Pass both: a ray may lose its end.")
-            most = integer_at_least(1, "max_steps", max_steps, "Pass that of the longest ray.")
+                rule = f"{name} must be a number or have shape ({len(origins)},)"
+                refuse(rule, f"shape {tuple(bound.shape)}")
+        step = self.step_size if step_size is None else positive("step_size", step_size)
+        cone = number("cone_angle", cone_angle, least=0, below=1)
+        turn = 0.0 if even_until is None else positive("even_until", even_until)
+        if cone and turn:
+            got = f"cone_angle={cone_angle} and even_until={even_until}"
+            refuse("steps grow in one way", got)
+        most = None if max_steps is None else float(integer("max_steps", max_steps, least=1))
+        if most is not None and max_samples is None:
+            refuse("max_steps needs max_samples", f"max_steps={max_steps} alone")
         origins, directions = origins.float(), directions.float()
         steps = step / directions.norm(dim=-1)  # in lengths of the direction
         if self.contract is None:
             enter, leave = near_far_box(origins, directions, self._lower, self._upper)
             origins, directions = (origins - self._lower) / self._side, directions / self._side
             if origins.device.type != "cpu" and most is None:
-                most = math.dist(*self._corners) / step  # known without waiting
+                most = math.dist(*self.corners) / step  # known without waiting
         else:
             if far is None:
-                refuse("rays through contracted space need an end", "far=None", "Pass far=.")
+                refuse("rays through contracted space need an end", "far=None")
             enter, leave = torch.zeros_like(steps), torch.full_like(steps, torch.inf)
         rays = Rays.along(
             origins,
@@ -326,22 +283,15 @@ class OccupancyGrid(ExactConstants):
             most=most,
             generator=generator,
         )
-        if (
-            self.contract is not None
-            or cone
-            or turn
-            or origins.device.type != "cpu"
-            or not len(rays)
-        ):
-            return march_everywhere(rays, self._lookup, max_samples)
-        away = reach(float((directions.abs().amax(-1) * steps).nan_to_num().max()))
-        if away > _FARTHEST:
-            return march_everywhere(rays, self._lookup, max_samples)
-        samples = march_past_empty(rays, *self._tables_for(away))
-        if max_samples is None:
-            return samples
-        every = torch.ones(len(samples), dtype=torch.bool, device=origins.device)
-        return samples.keep(every, max_samples)
+        even = self.contract is None and not cone and not turn and origins.device.type == "cpu"
+        if even and len(rays):
+            away = reach(float((directions.abs().amax(-1) * steps).nan_to_num().max()))
+            if away <= _MAX_REACH:
+                samples = march_past_empty(rays, *self._tables_for(away))
+                if max_samples is None:
+                    return samples
+                return samples.keep(torch.ones_like(samples.starts, dtype=torch.bool), max_samples)
+        return march_everywhere(rays, self._lookup, max_samples)
 
     def _lookup(self, constants: Tensor, places: Tensor) -> Tensor:
         """Return which steps have an occupied cell at their middle, as `Table.along` does."""
@@ -355,17 +305,17 @@ class OccupancyGrid(ExactConstants):
         )
         inner = (self.contract(points.view(-1, 3)).float() - self._lower) / self._side
         inside = ((inner >= 0) & (inner <= self._cells)).all(-1).view(middle.shape)
-        found = table.at([each.view(middle.shape) for each in inner.nan_to_num().unbind(-1)])
-        return found.logical_and_(inside).logical_and_(ends > starts)
+        hit = table.at([axis.view(middle.shape) for axis in inner.nan_to_num().unbind(-1)])
+        return hit.logical_and_(inside).logical_and_(ends > starts)
 
     def _tables_for(self, away: int) -> tuple[Table, Table, tuple[list[float], list[float]]]:
-        """Return the cells, the joined cells with all that is ``away``, the box of all of them."""
+        """Return the cells, the cells joined with those ``away`` from them, and their box."""
         table = self._cached("table", lambda: Table.of(self.occupied))
         coarse = self._cached(away, lambda: Table.of(joined(self.occupied, away)))
         return table, coarse, self._cached("corners", lambda: corners(self.occupied))
 
-    def _cached(self, name: Any, make: Callable[[], Any]) -> Any:
-        """Return what was made of the occupied cells as they are now."""
+    def _cached(self, name: str | int, make: Callable[[], T]) -> T:
+        """Return ``make()``, once for the occupied cells as they are now."""
         if self.occupied.is_inference():  # whose changes are not counted
             return make()
         now = (id(self.occupied), self.occupied._version)
@@ -377,4 +327,8 @@ class OccupancyGrid(ExactConstants):
 
     def extra_repr(self) -> str:
         """Show the settings in ``print(module)``."""
-        return f"lower={self._corners[0]}, upper={self._corners[1]}, resolution={self.resolution}"
+        return f"lower={self.corners[0]}, upper={self.corners[1]}, resolution={self.resolution}"
+
+
+def _one_or_more(name: str, value: object) -> int:
+    return integer(name, value, least=1)

@@ -22,7 +22,7 @@ from coordnet.scenes import (
 from coordnet.scenes.radiance.field import safe_exp
 from coordnet.training import FitConfig, minimize
 
-from .ball import LOWER, UPPER, Pixels, ball, cameras_around
+from ..ball import LOWER, UPPER, Pixels, ball, cameras_around
 
 CPU = torch.device("cpu")
 
@@ -138,7 +138,7 @@ class TestGrid:
             CarvedGrid(LOWER, UPPER, 0.1, 4, torch.zeros(4, 4, 4, dtype=torch.bool))
         with pytest.raises(cn.InputError, match="step_size"):
             CarvedGrid(LOWER, UPPER, 0.0)
-        with pytest.raises(cn.InputError, match="corner"):
+        with pytest.raises(cn.InputError, match="lower and upper"):
             CarvedGrid(UPPER, LOWER, 0.1)
 
 
@@ -160,7 +160,9 @@ class TestInverse:
         views = cameras_around(7, 24)
         wanted = Pixels(views)
         made = [render_view(model, views, i) for i in range(7)]
-        over = torch.cat([torch.from_numpy(v.over((1.0, 1.0, 1.0))).reshape(-1, 3) for v in made])
+        over = torch.cat(
+            [torch.from_numpy(v.composite((1.0, 1.0, 1.0))).reshape(-1, 3) for v in made]
+        )
         target = wanted.color + 1 - wanted.opacity[:, None]
         assert cn.psnr(over, target, peak=1.0, clamp=True) > 35
         depth = torch.cat([torch.from_numpy(v.depth).reshape(-1) for v in made])

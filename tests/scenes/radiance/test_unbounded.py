@@ -10,7 +10,13 @@ from torch import nn
 import coordnet as cn
 from coordnet.encodings import HashGrid, SphericalHarmonics
 from coordnet.networks import MLP
-from coordnet.scenes import OccupancyModel, RadianceField, UnboundedModel, uncontract
+from coordnet.scenes import OccupancyModel, RadianceField, UnboundedModel
+
+
+def uncontract(points):
+    """Return the points in space of points of the cube."""
+    size = points.abs().amax(-1, keepdim=True).clamp(1, 2)
+    return points / (size * (2 - size))
 
 
 class Shell(nn.Module):
@@ -23,7 +29,7 @@ class Shell(nn.Module):
         self.directions = nn.Identity()
 
     def geometry(self, points):
-        far = uncontract(points, "max").norm(dim=-1) > 10
+        far = uncontract(points).norm(dim=-1) > 10
         return self.density_in_the_cube * far.float(), points.new_zeros(len(points), 1)
 
     def density(self, points):
@@ -37,7 +43,7 @@ class Fog(Shell):
     """Of one density in space, which is a different one in the cube."""
 
     def geometry(self, points):
-        largest = uncontract(points, "max").abs().amax(-1).clamp(min=1)
+        largest = uncontract(points).abs().amax(-1).clamp(min=1)
         return 0.02 * largest.square(), points.new_zeros(len(points), 1)
 
 
@@ -64,7 +70,7 @@ def some_rays(number=64):
 def test_a_sky_is_seen_where_it_is():
     origins, directions = some_rays()
     model = UnboundedModel(Shell(), [0, 0, 0], 1.0, step_size=0.01, resolution=8)
-    (seen,) = model.render(origins, directions).passes
+    (seen,) = model.render(origins, directions).levels
     torch.testing.assert_close(seen.color, 0.5 + 0.5 * directions, atol=2e-3, rtol=0)
     torch.testing.assert_close(seen.opacity, torch.ones(64), atol=1e-3, rtol=0)
     along = (origins * directions).sum(-1)
@@ -76,7 +82,7 @@ def test_a_sky_is_seen_where_it_is():
 def test_the_density_is_one_of_space():
     origins, directions = some_rays()
     model = UnboundedModel(Fog(), [0, 0, 0], 1.0, near=1e-3, far=8.0, resolution=8)
-    (seen,) = model.render(origins, directions).passes
+    (seen,) = model.render(origins, directions).levels
     expected = torch.full((64,), 1 - math.exp(-0.02 * (8 - 1e-3)))
     torch.testing.assert_close(seen.opacity, expected, atol=1e-3, rtol=0)
     at = torch.randn(200, 3) * 4
@@ -89,8 +95,8 @@ def test_only_the_place_relative_to_the_center_counts(kind):
     center = torch.tensor([3.0, -1.0, 2.0])
     one = UnboundedModel(kind(), [0, 0, 0], 1.0, resolution=8)
     other = UnboundedModel(kind(), center.tolist(), 4.0, resolution=8)
-    (first,) = one.render(origins, directions).passes
-    (second,) = other.render(4 * origins + center, directions).passes
+    (first,) = one.render(origins, directions).levels
+    (second,) = other.render(4 * origins + center, directions).levels
     for name, factor in (("color", 1.0), ("opacity", 1.0), ("depth", 4.0)):
         torch.testing.assert_close(
             factor * getattr(first, name), getattr(second, name), atol=2e-3, rtol=2e-3
@@ -128,9 +134,9 @@ def test_no_cell_that_is_opaque_to_a_step_is_taken_for_empty():
     assert float(model.grid.fraction()) < 0.6  # the inner half of the cube is known to be empty
     before = UnboundedModel(Shell(), [0, 0, 0], 1.0, resolution=32)
     rays = some_rays()
-    assert model.render(*rays).samples < 0.5 * before.render(*rays).samples
+    assert model.render(*rays).num_samples < 0.5 * before.render(*rays).num_samples
     torch.testing.assert_close(
-        model.render(*rays).passes[0].color, before.render(*rays).passes[0].color, atol=5e-3,
+        model.render(*rays).levels[0].color, before.render(*rays).levels[0].color, atol=5e-3,
         rtol=0,
     )  # fmt: skip
 
@@ -139,7 +145,7 @@ def test_gradients_are_finite_and_it_is_saved(tmp_path):
     model = small_model(near=0.01)
     origins, directions = some_rays()
     seen = model.render(origins + torch.tensor(model.center), directions)
-    seen.passes[0].color.square().sum().backward()
+    seen.levels[0].color.square().sum().backward()
     for parameter in model.parameters():
         assert parameter.grad is not None
         assert torch.isfinite(parameter.grad).all()
@@ -164,7 +170,7 @@ def test_samples_close_to_the_camera_learn_less():
         return asked[-1], points.new_zeros(len(points), 1)
 
     model.field.geometry = watched
-    (seen,) = model.render(origins, directions).passes
+    (seen,) = model.render(origins, directions).levels
     seen.opacity.sum().backward()
     samples, points = model.sample(origins, directions, None)
     at = (samples.starts + samples.ends) / 2
@@ -194,5 +200,5 @@ def test_samples_close_to_the_camera_learn_less():
 def test_settings_that_cannot_be(change):
     with pytest.raises(cn.InputError):
         UnboundedModel.from_spec({**small_model().spec(), **change})
-    with pytest.raises(cn.InputError, match="center, far, field"):
+    with pytest.raises(cn.InputError, match="field, center, radius"):
         UnboundedModel.from_spec(dict.fromkeys(("field", *change), 1))

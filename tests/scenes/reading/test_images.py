@@ -5,10 +5,11 @@ import pytest
 import torch
 from PIL import Image as PILImage
 
-from coordnet.errors import InputError
 from coordnet.image_files.image import Image
 from coordnet.scenes import SceneImages, composite
 from coordnet.scenes.reading.pixels import area_average, premultiplied
+
+from ..helpers import refusal
 
 RNG = np.random.default_rng(0)
 
@@ -29,14 +30,6 @@ def load(tmp_path, save):
         return SceneImages.load(paths, names, reduction, **options)
 
     return from_arrays
-
-
-def refusal(call, *args, **kwargs):
-    with pytest.raises(InputError) as caught:
-        call(*args, **kwargs)
-    text = str(caught.value)
-    assert "\n" not in text
-    return text
 
 
 def straight(array):

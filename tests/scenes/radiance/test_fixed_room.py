@@ -7,7 +7,7 @@ from torch import nn
 from coordnet.scenes import OccupancyModel, RadianceObjective, RayTable, UnboundedModel
 from coordnet.training import FitConfig, minimize
 
-from .ball import LOWER, UPPER
+from ..ball import LOWER, UPPER
 from .test_models import small_model
 
 CPU = torch.device("cpu")
@@ -96,7 +96,7 @@ def test_rays_without_room_are_not_in_the_loss(scene, build):
     whole = samples.offsets[1:] <= 1.25 * 8 * len(which)
     assert 20 < whole.sum() < len(which) - 20
     truth, _ = objective.pixels(which)
-    expected = (seen.passes[0].color - truth)[whole].square().mean()
+    expected = (seen.levels[0].color - truth)[whole].square().mean()
     torch.testing.assert_close(loss, expected, rtol=1e-12, atol=0)
     torch.testing.assert_close(square, expected, rtol=1e-12, atol=0)
     for here, exact in zip(made, gradients(objective.model, expected), strict=True):

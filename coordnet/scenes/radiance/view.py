@@ -1,4 +1,4 @@
-"""Whole views of a scene, in bounded memory."""
+"""Whole views of a scene, rendered in bounded memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class View(NamedTuple):
     """A rendered view.
 
     Attributes:
-        color: ``(H, W, 3)`` float32, multiplied by opacity: over nothing.
+        color: ``(H, W, 3)`` float32, multiplied by opacity.
         opacity: ``(H, W)`` float32, from 0 to 1.
         depth: ``(H, W)`` float32, the expected distance along the ray; 0 where nothing is met.
     """
@@ -29,10 +29,9 @@ class View(NamedTuple):
     opacity: np.ndarray
     depth: np.ndarray
 
-    def over(self, background: tuple[float, float, float]) -> np.ndarray:
+    def composite(self, background: tuple[float, ...]) -> np.ndarray:
         """Return the view over a background, ``(H, W, 3)`` float32."""
-        behind = np.asarray(background, np.float32)
-        return self.color + (1 - self.opacity[..., None]) * behind
+        return self.color + (1 - self.opacity[..., None]) * np.asarray(background, np.float32)
 
 
 def render_view(
@@ -58,8 +57,7 @@ def render_view(
     device = next(model.parameters()).device
     width, height = (int(side) for side in cameras.sizes[i])
     cameras = cameras[i].to(device)
-    color = np.empty((height * width, 3), np.float32)
-    opacity, depth = np.empty(height * width, np.float32), np.empty(height * width, np.float32)
+    arrays = [np.empty((height * width, *tail), np.float32) for tail in ((3,), (), ())]
     mode = model.training
     model.eval()
     try:
@@ -70,20 +68,18 @@ def render_view(
                 pixel = torch.arange(done, done + number, device=device)
                 row = torch.div(pixel, width, rounding_mode="floor")
                 try:
-                    seen = model(*cameras.rays(0, torch.stack([pixel - row * width, row], -1)))
+                    part = model(*cameras.rays(0, torch.stack([pixel - row * width, row], -1)))
                 except torch.OutOfMemoryError:
                     if rays <= 64:
                         raise
                     rays //= 2
                     continue
-                part = slice(done, done + number)
-                color[part] = seen.color.cpu().numpy()
-                opacity[part] = seen.opacity.cpu().numpy()
-                depth[part] = seen.depth.cpu().numpy()
+                for array, values in zip(arrays, part[:3], strict=True):
+                    array[done : done + number] = values.cpu().numpy()
                 done += number
                 if progress is not None:
                     progress(number)
     finally:
         model.train(mode)
-    shape = (height, width)
-    return View(color.reshape(*shape, 3), opacity.reshape(shape), depth.reshape(shape))
+    color, opacity, depth = (v.reshape(height, width, *v.shape[1:]) for v in arrays)
+    return View(color, opacity, depth)
