@@ -81,7 +81,7 @@ def count(field: cn.Field, config: cn.FitConfig, batch: int, half: bool) -> tupl
             moved += 5.0 * size * batch * layer.out_features
     for each in field.parameters():
         if each.requires_grad:
-            muon = config.optimizer == "muon" and _hidden(each, linear)
+            muon = config.optimizer != "adam" and _hidden(each, linear)
             moved += 4.0 * each.numel() * (6 if muon else 8)
             if muon:
                 short, long = sorted(each.shape)

@@ -66,6 +66,10 @@ def _wished_matrices(module: nn.Module) -> list[nn.Parameter]:
     return muon_parameters(module) if own is None else own()
 
 
+# a parameter that a loss has reached: itself, its gradient and its moments
+_Reached = tuple[Tensor, Tensor, dict[str, Tensor]]
+
+
 class _Rule(ABC):
     """How some parameters step, and the moments that their next steps follow from.
 
@@ -91,25 +95,19 @@ class _Rule(ABC):
         return {name: torch.zeros_like(parameter) for name in self.names}
 
     @abstractmethod
-    def update(
-        self, parameters: list[Tensor], gradients: list[Tensor], moments: list[dict[str, Tensor]],
-        rate: float,
-    ) -> None:  # fmt: skip
+    def update(self, reached: list[_Reached], rate: float) -> None:
         """Let parameters take a step."""
 
     def step(self, rate: float) -> None:
         """Let every parameter that has a gradient take a step."""
-        reached = [
-            (parameter, parameter.grad, moments)
-            for parameter, moments in zip(self.parameters, self.moments, strict=True)
-            if parameter.grad is not None
-        ]
-        for parameter, _, moments in reached:
-            if not moments:
-                moments.update(self.start(parameter))
+        reached: list[_Reached] = []
+        for parameter, moments in zip(self.parameters, self.moments, strict=True):
+            if parameter.grad is not None:
+                if not moments:
+                    moments.update(self.start(parameter))
+                reached.append((parameter, parameter.grad, moments))
         if reached:
-            parameters, gradients, moments = (list(column) for column in zip(*reached, strict=True))
-            self.update(parameters, gradients, moments, rate)
+            self.update(reached, rate)
 
 
 class Adam(_Rule):
@@ -138,11 +136,9 @@ class Adam(_Rule):
         count = torch.zeros((), dtype=torch.float32, device=device)
         return {**super().start(parameter), "step": count}
 
-    def update(
-        self, parameters: list[Tensor], gradients: list[Tensor], moments: list[dict[str, Tensor]],
-        rate: float,
-    ) -> None:  # fmt: skip
+    def update(self, reached: list[_Reached], rate: float) -> None:
         """Take the step of `torch.optim.Adam`."""
+        parameters, gradients, moments = (list(column) for column in zip(*reached, strict=True))
         steps, means, squares = ([own[name] for own in moments] for name in self.names)
         adam(
             parameters, gradients, means, squares, [], steps,
@@ -166,13 +162,10 @@ class Muon(_Rule):
 
     names = ("momentum_buffer",)
 
-    def update(
-        self, parameters: list[Tensor], gradients: list[Tensor], moments: list[dict[str, Tensor]],
-        rate: float,
-    ) -> None:  # fmt: skip
+    def update(self, reached: list[_Reached], rate: float) -> None:
         """Take a step along the orthogonal matrix next to each momentum."""
-        for parameter, gradient, own in zip(parameters, gradients, moments, strict=True):
-            momentum = own["momentum_buffer"].lerp_(gradient, 1 - _MOMENTUM)
+        for parameter, gradient, moments in reached:
+            momentum = moments["momentum_buffer"].lerp_(gradient, 1 - _MOMENTUM)
             update = orthogonal(gradient.lerp(momentum, _MOMENTUM))
             parameter.add_(update, alpha=-rate * 0.2 * math.sqrt(max(parameter.shape)))
 

@@ -63,10 +63,9 @@ class FitResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the losses as plain values."""
-        found = {k: v for k, v in vars(self).items() if k not in ("losses", "history", "config")}
-        found["config"] = self.config.to_dict()
-        found["history"] = [asdict(point) for point in self.history]
-        return found
+        plain = {k: v for k, v in vars(self).items() if k not in ("losses", "history", "config")}
+        history = [asdict(point) for point in self.history]
+        return {**plain, "config": self.config.to_dict(), "history": history}
 
 
 class NonFiniteLossError(RuntimeError):
@@ -74,7 +73,7 @@ class NonFiniteLossError(RuntimeError):
 
     Attributes:
         step: the step whose loss was not finite, from 1.
-        good_step: the number of steps behind the parameters that were kept.
+        good_step: the number of steps behind the parameters that the module holds.
     """
 
     def __init__(self, step: int, good_step: int, learning_rate: float) -> None:

@@ -33,7 +33,7 @@ def choose_device(name: str = "auto") -> torch.device:
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError):
-        return refuse("device must be a torch device", f"device={name!r}", "Pass auto or cpu.")
+        return refuse("device must be a torch device", f"device={name!r}")
     present = {
         "cpu": True,
         "cuda": torch.cuda.is_available()
@@ -56,8 +56,8 @@ def fast_bf16(device: torch.device) -> bool:
         return False  # PyTorch was told to do without them, by ATEN_CPU_CAPABILITY
     capabilities = getattr(torch.cpu, "get_capabilities", None)
     if capabilities is not None:
-        found = capabilities()
-        return bool(found.get("amx_bf16") or found.get("avx512_bf16"))
+        units = capabilities()
+        return bool(units.get("amx_bf16") or units.get("avx512_bf16"))
     probes = ("_is_amx_tile_supported", "_is_avx512_bf16_supported")  # torch below 2.10
     return any(getattr(torch.cpu, probe, lambda: False)() for probe in probes)
 

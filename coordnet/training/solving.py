@@ -42,19 +42,18 @@ def least_squares(design: Tensor, target: Tensor, weights: Tensor | None = None)
     Returns:
         float64 tensors on the CPU.
     """
-    matrix, values = (each.detach().cpu().to(torch.float64) for each in (design, target))
+    matrix, values = (t.detach().cpu().to(torch.float64) for t in (design, target))
     if weights is not None:
         root = weights.detach().cpu().to(torch.float64).sqrt()[:, None]
         matrix, values = matrix * root, values * root
     q, r = torch.linalg.qr(matrix)
     u, size, vh = torch.linalg.svd(r, full_matrices=False)
-    least = torch.finfo(torch.float64).eps * max(matrix.shape) * size.amax()
-    kept = size > least
-    inverse = torch.where(kept, 1 / torch.where(kept, size, 1.0), 0.0)
+    independent = size > torch.finfo(torch.float64).eps * max(matrix.shape) * size.amax()
+    inverse = torch.where(independent, 1 / torch.where(independent, size, 1.0), 0.0)
     solution = vh.T @ (inverse[:, None] * (u.T @ (q.T @ values)))
     return LeastSquares(
         solution=solution,
         inverse=(vh.T * inverse.square()) @ vh,
-        rank=int(kept.sum()),
+        rank=int(independent.sum()),
         residual=(values - matrix @ solution).square().sum(0),
     )

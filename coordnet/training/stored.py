@@ -1,4 +1,4 @@
-"""Values kept in the dtype of their file, without a float copy of them."""
+"""Samples whose values stay in the dtype of their file, without a float copy of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Self = TypeVar("Self", bound="StoredSamples")
 
 
 class StoredSamples(Samples):
-    """Samples whose values are whole numbers or floats on the scale of their file.
+    """Samples whose values are integers or floats on the scale of their file.
 
     A batch is made of the values it asks for; where they lie follows from their numbers.
 
@@ -57,12 +57,12 @@ class StoredSamples(Samples):
     def values(self, which: Batch) -> Tensor:
         """Return some values as float32, 1.0 being the peak."""
         # index_select is three times as quick as an index
-        whole = isinstance(which, slice)
-        found = self.stored[which] if whole else self.stored.index_select(0, which)
+        run = isinstance(which, slice)
+        values = self.stored[which] if run else self.stored.index_select(0, which)
         if self.wide:
-            found = found.to(torch.int32) & 0xFFFF
-        found = found.to(torch.float32)
-        return found if self.peak == 1.0 else found / self.peak
+            values = values.to(torch.int32) & 0xFFFF
+        values = values.to(torch.float32)
+        return values if self.peak == 1.0 else values / self.peak
 
     def batch(self, which: Batch) -> tuple[Tensor, Tensor]:
         """Return the coordinates ``(n, in_dim)`` and the values ``(n, C)`` of some samples."""

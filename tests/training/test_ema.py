@@ -1,7 +1,5 @@
 """Fits that end with a running mean of their parameters."""
 
-import math
-
 import pytest
 import torch
 from torch import nn
@@ -10,12 +8,7 @@ import coordnet as cn
 from coordnet.training import Checkpoint
 from coordnet.training.ema import EMA
 
-X = torch.linspace(0, 2 * math.pi, 129)[:-1, None]
-Y = torch.sign(torch.sin(X))
-
-
-def small_field():
-    return cn.Field(cn.FourierFeatures(k=4), cn.MLP(8, 1, 16, 2, seed=0))
+from .square_wave import X, Y, field, same, stop_after
 
 
 def test_the_mean_is_that_of_the_formula():
@@ -39,9 +32,9 @@ def test_the_mean_is_that_of_the_formula():
 
 def test_a_fit_ends_with_the_mean_and_is_measured_with_it():
     # a constant rate, at which the last step still jumps about
-    options = {"steps": 300, "learning_rate": 0.02, "final_fraction": 1.0, "batch_size": 16,
+    options = {"steps": 300, "learning_rate": 0.04, "final_fraction": 1.0, "batch_size": 16,
                "optimizer": "adam", "device": "cpu", "precision": "float32"}  # fmt: skip
-    plain, mean = small_field(), small_field()
+    plain, mean = field(), field()
     last = cn.fit(plain, X, Y, cn.FitConfig(**options))
     found = cn.fit(mean, X, Y, cn.FitConfig(ema=0.95, **options))
     assert found.losses == last.losses  # the steps are the same
@@ -52,13 +45,11 @@ def test_a_fit_ends_with_the_mean_and_is_measured_with_it():
 
 def test_it_goes_on_from_a_checkpoint(tmp_path):
     config = cn.FitConfig(steps=40, batch_size=48, ema=0.9, device="cpu")
-    whole, second = small_field(), small_field()
+    whole, second = field(), field()
     cn.fit(whole, X, Y, config)
-    left = iter([False] * 15)
     path = tmp_path / "a.checkpoint"
-    cn.fit(small_field(), X, Y, config, stop=lambda: next(left, True), checkpoint=Checkpoint(path))
+    cn.fit(field(), X, Y, config, stop=stop_after(15), checkpoint=Checkpoint(path))
     cn.fit(second, X, Y, config, checkpoint=Checkpoint(path, resume=True))
-    for one, other in zip(whole.parameters(), second.parameters(), strict=True):
-        assert torch.equal(one, other)
+    assert same(whole, second)
     with pytest.raises(ValueError, match="another module"):
         EMA(nn.Linear(2, 2), 0.9).load_state_dict(EMA(whole, 0.9).state_dict())

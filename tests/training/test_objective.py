@@ -34,16 +34,6 @@ def test_weights_find_the_weighted_least_squares_optimum():
     assert float((design @ (best - plain)).abs().max()) > 0.05  # weights matter here
 
 
-def test_only_the_ratio_of_weights_counts():
-    y = torch.cos(X)
-    weights = torch.linspace(1, 3, len(X))
-    losses = [
-        cn.fit(linear_field(), X, y, cn.FitConfig(steps=5), weights=factor * weights).losses
-        for factor in (1.0, 1024.0)
-    ]
-    assert losses[0] == losses[1]
-
-
 def test_a_weight_for_each_value():
     y = torch.cat([torch.cos(X), torch.sin(X)], 1)
     weights = torch.ones_like(y)
@@ -53,21 +43,6 @@ def test_a_weight_for_each_value():
     before = field.network.layers[0].weight[1].detach().clone()
     cn.fit(field, X, y, cn.FitConfig(steps=20), weights=weights)
     torch.testing.assert_close(field.network.layers[0].weight[1].detach(), before, atol=0, rtol=0)
-
-
-@pytest.mark.parametrize(
-    ("weights", "says"),
-    [
-        (torch.ones(3), r"shape|\(3,\)"),
-        (torch.zeros(64), "zeros alone"),
-        (torch.full((64,), -1.0), "-1.0"),
-        (torch.full((64,), math.nan), "nan"),
-        (["heavy"] * 64, "dtype"),
-    ],
-)
-def test_weights_that_cannot_be(weights, says):
-    with pytest.raises(cn.InputError, match=says):
-        cn.fit(linear_field(), X, torch.cos(X), cn.FitConfig(steps=1), weights=weights)
 
 
 class Distance(Objective):

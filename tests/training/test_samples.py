@@ -1,5 +1,7 @@
 """Samples: their weights, and what a module may do to them."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -44,6 +46,7 @@ class TestWeights:
         assert losses(ONE[:, None]) == plain
         assert losses(ONE[:, None].expand(12, 2).to(torch.int64)) == pytest.approx(plain)
         assert losses(None) != plain
+        assert losses(1024 * ONE) == plain  # only their ratio counts
 
     def test_they_have_the_leading_axes_of_the_samples(self):
         x, y = X.reshape(3, 4, 1), Y.reshape(3, 4, 2)
@@ -73,10 +76,17 @@ class TestWeights:
         with pytest.raises(InputError, match="weights"):
             fit_linear(field(0), X, Y, weights=torch.ones(12, 2))
 
-    @pytest.mark.parametrize("bad", [ONE.to(torch.cfloat), ["a"] * 12, [1.0, [2.0]], 3.0])
-    def test_what_is_no_row_of_real_numbers(self, bad):
-        with pytest.raises(InputError, match="weights"):
-            losses(bad)
+    @pytest.mark.parametrize(
+        "bad",
+        [
+            *(ONE.to(torch.cfloat), ["a"] * 12, [1.0, [2.0]], 3.0),
+            *(ONE - 2, 0 * ONE, ONE * math.nan, ONE * math.inf),
+        ],
+    )
+    def test_what_is_no_row_of_weights(self, bad):
+        for call in (losses, lambda weights: fit_linear(field(0), X, Y, weights=weights)):
+            with pytest.raises(InputError, match="weights"):
+                call(bad)
 
 
 class TestArraysAndLists:
