@@ -2,11 +2,14 @@ from . import (
     encodings as encodings,
     errors as errors,
     image_files as image_files,
+    kinds as kinds,
     metrics as metrics,
     networks as networks,
+    operators as operators,
     pictures as pictures,
     plotting as plotting,
     rendering as rendering,
+    runs as runs,
     scenes as scenes,
     series as series,
     sounds as sounds,
@@ -28,35 +31,18 @@ from .encodings import (
 from .errors import InputError as InputError
 from .field import Field as Field
 from .grids import pixel_centers as pixel_centers
-from .image_files import Image as Image, read_image as read_image, write_image as write_image
+from .image_files import read_image as read_image, write_image as write_image
 from .metrics import mse as mse, psnr as psnr, rmse as rmse, snr as snr, ssim as ssim
 from .networks import MLP as MLP, Network as Network
 from .rendering import render_image as render_image
 from .saving import load as load, save as save
-from .scenes import (
-    Cameras as Cameras,
-    OccupancyGrid as OccupancyGrid,
-    PackedSamples as PackedSamples,
-    Scene as Scene,
-    read_scene as read_scene,
-    render_rays as render_rays,
-)
-from .series import (
-    HarmonicModel as HarmonicModel,
-    PeriodSearch as PeriodSearch,
-    Table as Table,
-    choose_k as choose_k,
-    find_period as find_period,
-    fit_harmonics as fit_harmonics,
-    read_table as read_table,
-    write_table as write_table,
-)
-from .sounds import Audio as Audio, read_audio as read_audio, write_audio as write_audio
 from .training import (
+    Checkpoint as Checkpoint,
     FitConfig as FitConfig,
-    FitResult as FitResult,
     NonFiniteLossError as NonFiniteLossError,
+    Objective as Objective,
     fit as fit,
     fit_linear as fit_linear,
+    minimize as minimize,
 )
 from .version import __version__ as __version__

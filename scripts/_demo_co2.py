@@ -29,7 +29,7 @@ def show(table: Path, figure_path: Path, options: argparse.Namespace) -> dict[st
         ``rows``, for the console: names and values.
     """
     del options
-    read = cn.read_table(table)
+    read = cn.series.read_table(table)
     if str(read.time) != f"d since {START}-01-01T00:00:00":
         got = f"{str(read.time) or 'no dates'}"
         raise cn.InputError("the dates must count from 1958", got, "Pass data/co2.csv.")

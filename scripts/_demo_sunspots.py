@@ -23,7 +23,7 @@ def show(table: Path, figure_path: Path, options: argparse.Namespace) -> dict[st
         ``rows``, for the console: names and values.
     """
     del options
-    read = cn.read_table(table)
+    read = cn.series.read_table(table)
     x, y = read.x, read.y[:, 0]
     search = find_period(x, y, candidates=8)
     others = [each for each in search.candidates if not each.relation][:5]

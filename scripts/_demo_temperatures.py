@@ -51,7 +51,7 @@ def show(table: Path, figure_path: Path, options: argparse.Namespace) -> dict[st
         ``rows``, for the console: model, numbers fitted, and the two RMSE.
     """
     torch.set_num_threads(1)  # a network this small loses time in sharing the work out
-    read = cn.read_table(table)
+    read = cn.series.read_table(table)
     x, y = read.x, read.y[:, 0]
     held = (x // 24) % CYCLE >= KEPT
     linear = fit_harmonics(x[~held], y[~held], [DAY, YEAR], HARMONICS)

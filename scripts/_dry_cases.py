@@ -58,7 +58,7 @@ def all_cases(folder: Path) -> dict[str, Case]:
     for name, build in _modules().items():
         cases[name] = functools.partial(_run_module, build=build)
     photo, co2, sound = DATA / "astronaut.png", DATA / "co2.csv", folder / "sound.wav"
-    cn.write_audio(sound, np.sin(np.arange(88_200, dtype=np.float32) / 32)[:, None], 44_100)
+    cn.sounds.write_audio(sound, np.sin(np.arange(88_200, dtype=np.float32) / 32)[:, None], 44_100)
     fits: list[tuple[str, str, Path, dict[str, Any]]] = [
         ("picture, fast", "image", photo, {"preset": "fast"}),
         ("picture, quality", "image", photo, {"preset": "quality"}),
@@ -232,7 +232,7 @@ def _run_weighted(watch: Watch) -> Step:
 
 def _run_silhouettes(watch: Watch) -> None:
     """Carve a box by the masks of a scene's pictures."""
-    scene = cn.read_scene(DATA / "scene", downscale=4)
+    scene = cn.scenes.read_scene(DATA / "scene", downscale=4)
     with pretended(), watch, watch.during("carving"):
         cameras = scene.cameras.to("cuda")
         visual_hull(cameras, lambda i: scene.images.image(i)[..., 3], [-1.5] * 3, [1.5] * 3, 64)
@@ -277,7 +277,7 @@ def _run_even_rays(watch: Watch) -> None:
 
 def _run_packed_rays(watch: Watch) -> None:
     """March with a capacity, which is promised not to wait, and render."""
-    grid = cn.OccupancyGrid([-1, -1, -1], [1, 1, 1], resolution=32)
+    grid = cn.scenes.OccupancyGrid([-1, -1, -1], [1, 1, 1], resolution=32)
     with pretended(), watch:
         grid.to("cuda")
         (origins, directions), drawn = _rays(), torch.Generator("cuda")

@@ -101,7 +101,9 @@ def fit_scene(
     }  # fmt: skip
 
 
-def _depth_of(path: Path, scene: cn.Scene, i: int, shape: tuple[int, ...]) -> np.ndarray | None:
+def _depth_of(
+    path: Path, scene: cn.scenes.Scene, i: int, shape: tuple[int, ...]
+) -> np.ndarray | None:
     """Return the depth map of a test view, where there is one of its size."""
     file = path / "depth" / (Path(scene.names[i]).stem + ".png")
     if not file.is_file():

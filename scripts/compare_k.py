@@ -166,7 +166,7 @@ def square_wave(samples: int) -> Problem:
 
 def table(path: Path, period: float | None, holdout: float, seed: int) -> Problem:
     """Return the rows of a table, a random part of them held out."""
-    read = cn.read_table(path)
+    read = cn.series.read_table(path)
     for note in read.notes:
         print(note)
     number = len(read.x)

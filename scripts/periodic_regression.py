@@ -81,7 +81,7 @@ def square_wave(periods: int, samples: int) -> Series:
 
 def temperatures(path: Path, start: int, days: int) -> Series:
     """Return hourly temperatures of some days and of the three days after them."""
-    read = cn.read_table(path)
+    read = cn.series.read_table(path)
     first = 24 * start
     chosen = (read.x >= first) & (read.x < first + 24 * (days + FURTHER))
     x, y = read.x[chosen] - first, read.y[chosen, 0]

@@ -107,7 +107,7 @@ def by_harmonics(k: Sequence[int]) -> Model:
     """Return coordnet's closed form."""
 
     def model(x: np.ndarray, y: np.ndarray, at: np.ndarray) -> np.ndarray:
-        return cn.fit_harmonics(x, y, PERIODS, k).predict(at)[:, 0]
+        return cn.series.fit_harmonics(x, y, PERIODS, k).predict(at)[:, 0]
 
     return model
 
@@ -170,7 +170,7 @@ class Series:
 
 def read_series(path: Path) -> Series:
     """Read hourly values of one year and cut it into twelve months of equal length."""
-    table = cn.read_table(path)
+    table = cn.series.read_table(path)
     month = np.floor(table.x / (PERIODS[1] / 12)).astype(int)
     if set(month.tolist()) != set(range(12)) or np.any(table.x != np.rint(table.x)):
         got = f"x from {table.x[0]:.10g} to {table.x[-1]:.10g}"

@@ -19,14 +19,14 @@ def shown(thing, *words):
 
 
 def test_scenes():
-    scene = cn.read_scene(SCENE, "train", downscale=10)
+    scene = cn.scenes.read_scene(SCENE, "train", downscale=10)
     shown(scene, "blender", "train", "with alpha", "40", "10 x 10 pixels")
     shown(scene.cameras, "40", "10 x 10 pixels")
 
 
 def test_sounds(tmp_path):
-    cn.write_audio(tmp_path / "a.wav", np.zeros((4000, 2)), 8000)
-    shown(cn.read_audio(tmp_path / "a.wav"), "4,000", "2", "8,000 Hz", "0.5 s", "PCM_16")
+    cn.sounds.write_audio(tmp_path / "a.wav", np.zeros((4000, 2)), 8000)
+    shown(cn.sounds.read_audio(tmp_path / "a.wav"), "4,000", "2", "8,000 Hz", "0.5 s", "PCM_16")
 
 
 def test_pictures(tmp_path):
@@ -39,4 +39,4 @@ def test_tables(tmp_path):
     rows = [",".join(f"{n}" for _ in range(31)) for n in range(1500)]
     head = ",".join(["time", *(f'"{name}"' for name in names)])
     (tmp_path / "t.csv").write_text("\n".join([head, *rows]))
-    shown(cn.read_table(tmp_path / "t.csv"), "1,500 rows", "26 more", "over time")
+    shown(cn.series.read_table(tmp_path / "t.csv"), "1,500 rows", "26 more", "over time")

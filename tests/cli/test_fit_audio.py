@@ -43,7 +43,7 @@ def stereo(tmp_path_factory):
     """A run of stereo 16-bit sound with a silent right channel, for looking at only."""
     folder = tmp_path_factory.mktemp("stereo")
     values = np.concatenate([tones(), 0 * tones()], 1)
-    cn.write_audio(folder / "a.wav", values, RATE)
+    cn.sounds.write_audio(folder / "a.wav", values, RATE)
     said = io.StringIO()
     options = {"steps": 300, "device": "cpu", "out": folder / "run"}
     with pytest.MonkeyPatch.context() as patch:
@@ -73,7 +73,7 @@ def test_a_fit_says_what_it_chose_and_how_well_it_fits(stereo, report):
 
 def test_the_metrics_are_those_of_the_model(stereo, report):
     folder, _ = stereo
-    target = cn.read_audio(folder / "a.wav").values().astype(np.float64)
+    target = cn.sounds.read_audio(folder / "a.wav").values().astype(np.float64)
     field = cn.load(folder / "run" / "model.safetensors")
     with torch.no_grad():
         values = field(torch.arange(1200, dtype=torch.float64)[:, None] / RATE).double().numpy()
@@ -85,8 +85,8 @@ def test_the_metrics_are_those_of_the_model(stereo, report):
 
 def test_16_bits_come_back_bit_for_bit(stereo):
     folder, _ = stereo
-    first = cn.read_audio(folder / "a.wav")
-    second = cn.read_audio(folder / "run" / "reconstruction.wav")
+    first = cn.sounds.read_audio(folder / "a.wav")
+    second = cn.sounds.read_audio(folder / "run" / "reconstruction.wav")
     assert (second.rate, second.subtype) == (RATE, "PCM_16")
     np.testing.assert_array_equal(second.samples, first.samples)
 
@@ -109,7 +109,7 @@ def test_render_at_any_rate(stereo, run, rate):
     found = run("render", folder / "run", "-o", "out.wav", "--rate", rate)
     assert (found.status, found.err) == (0, "")
     assert ("aliases" in found.out) == (rate < RATE)
-    audio = cn.read_audio("out.wav")
+    audio = cn.sounds.read_audio("out.wav")
     assert (audio.rate, audio.channels, audio.frames) == (rate, 2, round(0.3 * rate))
     truth = 0.4 * np.sin(2 * np.pi * 110 * np.arange(audio.frames) / rate + 110)
     inside = slice(None, -rate // RATE - 1)  # the last interval has no sample at its end
@@ -127,7 +127,8 @@ def test_render_to_any_container(stereo, run, name, subtype):
     found = run("render", folder / "run", "-o", name)
     assert f"wrote {name}: 0.3 s at 4,000 Hz, 2 channels, {subtype}" in found.out
     np.testing.assert_array_equal(
-        cn.read_audio(name).samples, cn.read_audio(folder / "run" / "reconstruction.wav").samples
+        cn.sounds.read_audio(name).samples,
+        cn.sounds.read_audio(folder / "run" / "reconstruction.wav").samples,
     )
 
 
@@ -152,17 +153,17 @@ def test_a_rate_belongs_to_sounds(fitted, refused):
 
 def test_files_that_do_not_fit_the_run(stereo, refused):
     folder, _ = stereo
-    cn.write_audio("mono.wav", tones(), RATE)
+    cn.sounds.write_audio("mono.wav", tones(), RATE)
     refused("evaluate", folder / "run", "mono.wav", words=["channels", "got 1"])
-    cn.write_audio("long.wav", np.repeat(tones(1300), 2, 1), RATE)
+    cn.sounds.write_audio("long.wav", np.repeat(tones(1300), 2, 1), RATE)
     refused("evaluate", folder / "run", "long.wav", words=["0.325 s", "0.3 s"])
     refused("evaluate", folder / "run", "long.wav", "--page", "1", words=["--page"])
 
 
 def test_a_part_of_the_sound_is_compared_and_said(stereo, run):
     folder, _ = stereo
-    audio = cn.read_audio(folder / "a.wav")
-    cn.write_audio("part.wav", audio.values(slice(0, 500)), RATE)
+    audio = cn.sounds.read_audio(folder / "a.wav")
+    cn.sounds.write_audio("part.wav", audio.values(slice(0, 500)), RATE)
     found = run("evaluate", folder / "run", "part.wav")
     assert "0.125 s of 0.3 s" in found.out
     assert "snr" in found.out
@@ -171,10 +172,10 @@ def test_a_part_of_the_sound_is_compared_and_said(stereo, run):
 def test_predictions_beyond_full_scale_are_clipped_and_counted(fit, run):
     """A field of few vertices overshoots a square wave, and floats keep the overshoot."""
     square = np.sign(tones(800)) * 0.999
-    cn.write_audio("a.wav", square, RATE)
+    cn.sounds.write_audio("a.wav", square, RATE)
     options = ("--encoding", "harmonic", "--k", "30", "--layers", "0", "--steps", "300")
     found, report = fit("a.wav", *options, tiny=("--device", "cpu"))
-    written = cn.read_audio("run/reconstruction.wav")
+    written = cn.sounds.read_audio("run/reconstruction.wav")
     field = cn.load("run/model.safetensors")
     blocks = list(cn.rendering.render_signal(field, 800, RATE))
     beyond = int((np.abs(np.concatenate(blocks)) > 1).sum())
@@ -189,12 +190,12 @@ def test_predictions_beyond_full_scale_are_clipped_and_counted(fit, run):
 
 
 def test_floats_keep_their_scale_to_the_end(fit, run):
-    cn.write_audio("a.wav", 3.75 * tones(), RATE, subtype="FLOAT")
+    cn.sounds.write_audio("a.wav", 3.75 * tones(), RATE, subtype="FLOAT")
     _, report = fit("a.wav", tiny=SOON)
     assert report["metrics"]["snr"] > 30
     assert not report["warnings"]
     run("render", "run", "-o", "b.wav")
-    audio = cn.read_audio("b.wav")
+    audio = cn.sounds.read_audio("b.wav")
     assert audio.subtype == "FLOAT"
     assert np.abs(audio.values()).max() == pytest.approx(1.5, rel=0.05)
     said = run("render", "run", "-o", "b.flac").out
@@ -217,7 +218,7 @@ def test_floats_keep_their_scale_to_the_end(fit, run):
     ],
 )
 def test_presets_and_encodings(fit, options):
-    cn.write_audio("a.wav", tones(300), RATE)
+    cn.sounds.write_audio("a.wav", tones(300), RATE)
     found, report = fit("a.wav", *options)
     assert np.isfinite(report["metrics"]["snr"])
     assert ("preset" in found.out) == (options[0] == "--preset")
@@ -225,7 +226,7 @@ def test_presets_and_encodings(fit, options):
 
 
 def test_the_small_preset_takes_a_quarter_of_the_parameters(fit):
-    cn.write_audio("a.wav", tones(1200, 60.0, 90.0), RATE)
+    cn.sounds.write_audio("a.wav", tones(1200, 60.0, 90.0), RATE)
     _, report = fit("a.wav", "--preset", "small", tiny=SOON)
     assert report["parameters"] < 0.26 * 2400 + 10
     assert report["metrics"]["snr"] > 25
@@ -246,7 +247,7 @@ def test_the_small_preset_takes_a_quarter_of_the_parameters(fit):
     ],
 )
 def test_options_that_mean_nothing_for_a_sound(refused, options, words):
-    cn.write_audio("a.wav", tones(300), RATE)
+    cn.sounds.write_audio("a.wav", tones(300), RATE)
     refused("fit", "a.wav", *options, words=words)
 
 
@@ -264,7 +265,7 @@ def test_files_that_are_no_sounds(refused, content, words):
 
 
 def test_a_file_that_is_cut_short_is_refused(refused):
-    cn.write_audio("a.wav", tones(), RATE)
+    cn.sounds.write_audio("a.wav", tones(), RATE)
     Path("a.wav").write_bytes(Path("a.wav").read_bytes()[:1000])
     refused("fit", "a.wav", words=["2,400 bytes of samples by its header", "956 in the file"])
 
@@ -272,24 +273,24 @@ def test_a_file_that_is_cut_short_is_refused(refused):
 @pytest.mark.parametrize("number", [1, 2, 17])
 @pytest.mark.parametrize("channels", [1, 3])
 def test_very_short_sounds(fit, run, real_figures, opened, number, channels):
-    cn.write_audio("a.wav", tones(number, *[100.0] * channels), RATE)
+    cn.sounds.write_audio("a.wav", tones(number, *[100.0] * channels), RATE)
     _, report = fit("a.wav", tiny=SOON)
     assert report["metrics"]["rmse"] < 0.02
     assert min(opened("run/comparison.png").size) > 100
     run("render", "run", "-o", "b.wav", "--rate", "1")
-    assert cn.read_audio("b.wav").frames == 1
+    assert cn.sounds.read_audio("b.wav").frames == 1
 
 
 def test_silence_is_said_and_stays_silent(fit):
-    cn.write_audio("a.wav", 0 * tones(), RATE)
+    cn.sounds.write_audio("a.wav", 0 * tones(), RATE)
     found, report = fit("a.wav", tiny=SOON)
     assert "warning: The sound is silent" in found.out
     assert report["metrics"]["snr"] is None
-    assert np.abs(cn.read_audio("run/reconstruction.wav").values()).max() < 1e-3
+    assert np.abs(cn.sounds.read_audio("run/reconstruction.wav").values()).max() < 1e-3
 
 
 def test_the_folder_with_its_figures(fit, real_figures, opened):
-    cn.write_audio("a.wav", tones(9000, 200.0, 900.0), RATE)
+    cn.sounds.write_audio("a.wav", tones(9000, 200.0, 900.0), RATE)
     fit("a.wav")
     for name in ("comparison.png", "curve.png"):
         assert min(opened(f"run/{name}").size) > 100
@@ -300,7 +301,7 @@ def test_the_folder_with_its_figures(fit, real_figures, opened):
 
 
 def test_the_same_seed_gives_the_same_model(fit):
-    cn.write_audio("a.wav", tones(5000), RATE)
+    cn.sounds.write_audio("a.wav", tones(5000), RATE)
     for out in ("one", "two"):
         fit("a.wav", out=out, tiny=("--steps", "20", "--device", "cpu"))
     first, second = (Path(out, "model.safetensors").read_bytes() for out in ("one", "two"))
@@ -308,7 +309,7 @@ def test_the_same_seed_gives_the_same_model(fit):
 
 
 def test_in_a_process_of_its_own(process, tmp_path):
-    cn.write_audio(tmp_path / "a.wav", tones(), RATE)
+    cn.sounds.write_audio(tmp_path / "a.wav", tones(), RATE)
     code = """
 import sys
 from coordnet.cli import main
@@ -318,11 +319,11 @@ sys.exit(status or main(["render", "runs/a", "-o", "b.wav", "--rate", "8000"]))
     done = process(code=code)
     assert (done.returncode, done.stderr) == (0, "")
     assert "wrote runs/a" in done.stdout
-    assert cn.read_audio(tmp_path / "b.wav").rate == 8000
+    assert cn.sounds.read_audio(tmp_path / "b.wav").rate == 8000
 
 
 def test_without_soundfile_one_line_names_the_extra(process, tmp_path, one_line):
-    cn.write_audio(tmp_path / "a.wav", tones(), RATE)
+    cn.sounds.write_audio(tmp_path / "a.wav", tones(), RATE)
     code = """
 import sys
 sys.modules["soundfile"] = None

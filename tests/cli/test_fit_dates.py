@@ -57,7 +57,7 @@ def test_dates_are_fitted_rendered_and_evaluated(run, fit):
 
     found = run("render", "run", "-o", "fine.csv", "--size", "191")
     assert "from 2010-03-01T00:00:00 to 2010-03-04T23:00:00" in found.out
-    fine = cn.read_table("fine.csv")
+    fine = cn.series.read_table("fine.csv")
     assert np.allclose(np.diff(fine.x), 0.5, rtol=0, atol=1e-11)
     found = run("evaluate", "run", "hours.csv", "--json")
     judged = json.loads(found.out)
@@ -210,7 +210,7 @@ def test_a_trend_goes_on_beyond_the_data_and_the_season_with_it(co2):
     from coordnet.runs import predict_run
 
     folder, _ = co2
-    table = cn.read_table(Path(__file__).parents[2] / "data/co2.csv")
+    table = cn.series.read_table(Path(__file__).parents[2] / "data/co2.csv")
     beyond = table.x > 34 * 365.25
     found = predict_run(folder, table.time.texts(table.x[beyond]))[:, 0]
     assert np.sqrt(np.mean((found - table.y[beyond, 0]) ** 2)) < 4.0

@@ -41,7 +41,7 @@ def test_run_folder_holds_five_files_and_every_choice_is_said(
     assert report["stop_reason"] == "steps"
     assert report["options"]["hidden_dim"] == 16
     assert report["config"]["learning_rate"] == 0.01
-    assert report["field"]["encoding"]["encoding"]["name"] == "hashgrid"
+    assert report["field"]["encoding"]["name"] == "hashgrid"
     assert report["versions"]["torch"] == torch.__version__
     assert report["versions"]["coordnet"] == cn.__version__
     assert (report["notes"], report["warnings"]) == ([], [])

@@ -68,13 +68,13 @@ def test_a_table(run, fit, k):
     assert encoding_of(report) == wanted
     assert torch.equal(values(t[:, None] + 24.0), values(t[:, None]))
     assert run("render", "run", "-o", "curve.csv", "--size", "7").status == 0
-    assert cn.read_table("curve.csv").y.shape == (7, 1)
+    assert cn.series.read_table("curve.csv").y.shape == (7, 1)
     _, report = fit("t.csv", "--encoding", "triangles", *k, out="free")
     assert encoding_of(report)["period"] == [190.0]  # twice the extent: the ends do not meet
 
 
 def test_a_sound(fit, tmp_path):
-    cn.write_audio(tmp_path / "s.wav", np.linspace(-0.5, 0.5, 800)[:, None], 8000)
+    cn.sounds.write_audio(tmp_path / "s.wav", np.linspace(-0.5, 0.5, 800)[:, None], 8000)
     _, report = fit("s.wav", "--encoding", "triangles", "--k", "4")
     wanted = {"name": "triangles", "in_dim": 1, "k": 4, "period": [0.2]}
     assert encoding_of(report) == wanted

@@ -83,7 +83,7 @@ def test_a_file_is_written_once_and_read_back(run, runs, refused):
     Path("times.csv").write_text("time\n0.25\n0.125\n")
     found = run("predict", runs / "plain", "times.csv", "-o", "out.csv")
     assert found == (0, "wrote out.csv: 2 rows\n", "")
-    table = cn.read_table("out.csv")
+    table = cn.series.read_table("out.csv")
     assert table.y[::-1].tolist() == values(runs / "plain", [0.25, 0.125]).tolist()
     words = ["out.csv", "--overwrite"]
     refused("predict", runs / "plain", "times.csv", "-o", "out.csv", words=words)
@@ -184,7 +184,7 @@ def test_the_form_of_the_file_stays(run, runs):
     expected = values(runs / "plain", [0.5, 1.5])[0].tolist()
     assert [float(cell.replace(",", ".")) for cell in first[2:]] == expected
     Path("back.csv").write_text(found.out)
-    assert cn.read_table("back.csv").x.tolist() == [0.5, 1.5]
+    assert cn.series.read_table("back.csv").x.tolist() == [0.5, 1.5]
     Path("blanks.txt").write_text("day clock n\n2010-01-01 05:30 1\n2010-01-01 06:00 2\n")
     found = run("predict", runs / "naive", "blanks.txt", "--x", "day clock")
     assert found.out.splitlines()[1].split("\t")[:2] == ["2010-01-01 05:30", "1"]

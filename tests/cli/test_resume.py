@@ -397,7 +397,6 @@ assert main(["fit", "--resume", "run"]) == 2
 os.write(done[1], b"x")
 _, ended = os.waitpid(child, 0)
 assert os.waitstatus_to_exitcode(ended) == 0
-print("by process", child)
 """
 
 
@@ -405,10 +404,8 @@ print("by process", child)
 def test_two_processes_never_fit_in_one_folder(forked):
     found = forked(SECOND)
     assert found.status == 0, found.out
-    *_, last = found.out.splitlines()
     refusals = [line for line in found.out.splitlines() if "is fitting in" in line]
     assert len(refusals) == 2
-    assert all(last.removeprefix("by ") in line for line in refusals)
     assert {path.name for path in Path("run").iterdir()} == OUTPUTS
 
 

@@ -134,7 +134,7 @@ def test_a_full_disk_at_the_end(run, fit, one_line, tree, monkeypatch, failing, 
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     where = {
-        "model": "coordnet.saving.write_atomic",
+        "model": "coordnet.saving.write_tensors",
         "report": "coordnet.runs.fit.write_json",
         "picture": "coordnet.image_files.writing.write_atomic",
         "curve": "coordnet.runs.fit.save_curve",

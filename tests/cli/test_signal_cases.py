@@ -23,7 +23,7 @@ def test_julian_days_are_folded_in_float64(fit, table):
     table("jd.csv", jd=t, mag=v)
     _, report = fit("jd.csv", "--unit", "d", "--period", "0.3", "--k", "1", tiny=PERIODIC)
     assert report["metrics"]["rmse"] < 0.05
-    read = cn.read_table("jd.csv")
+    read = cn.series.read_table("jd.csv")
     assert np.array_equal(read.x, t)
     encoding = cn.FourierFeatures(in_dim=1, k=1, period=0.3)
     features = encoding(torch.from_numpy(read.x)[:, None]).numpy()
@@ -48,7 +48,7 @@ def test_every_form_gives_the_right_rows(fit, name):
     found, report = fit(name)
     assert report["input"]["samples"] == 3
     assert rows_of("run/reconstruction.csv")[:, :2].tolist() == [[0.5, 2.5], [1.5, 3.5], [2.5, 4.5]]
-    read = cn.read_table(name)
+    read = cn.series.read_table(name)
     assert (read.x.tolist(), read.y[:, 0].tolist()) == ([0.5, 1.5, 2.5], [2.5, 3.5, 4.5])
     for part, word in (("bare", "no header line"), ("decimal", "Decimal commas")):
         assert (word in found.out) == (part in name or (part == "decimal" and name == "all.csv"))
@@ -68,7 +68,7 @@ def test_what_is_wrong_is_one_line(refused, content, words):
     Path("bad.csv").write_text(content)
     refused("fit", "bad.csv", words=["bad.csv", *words])
     with pytest.raises(cn.InputError) as caught:
-        cn.read_table("bad.csv")
+        cn.series.read_table("bad.csv")
     assert all(word in str(caught.value) for word in words)
 
 
@@ -128,4 +128,4 @@ def test_empty_and_nan_cells_drop_their_rows_with_the_count(fit):
     assert "3 rows dropped for empty or NaN cells (lines 3, 4, 6)" in found.out
     assert report["input"]["samples"] == 2
     assert np.isfinite(rows_of("run/reconstruction.csv")).all()
-    assert cn.read_table("holes.csv").x.tolist() == [0, 3]
+    assert cn.series.read_table("holes.csv").x.tolist() == [0, 3]

@@ -11,14 +11,16 @@ import numpy as np
 import seeds
 import torch
 
-from coordnet import read_audio, read_image, read_scene, read_table
+from coordnet import read_image
 from coordnet.cli import main
 from coordnet.cli.given import as_typed
 from coordnet.errors import InputError
 from coordnet.kinds import KINDS as SIGNALS
 from coordnet.runs.record import Record, model_of_checkpoint, options_like
 from coordnet.saving import load, load_settings
-from coordnet.scenes import read_cameras
+from coordnet.scenes import read_cameras, read_scene
+from coordnet.series import read_table
+from coordnet.sounds import read_audio
 from coordnet.training import fit
 from coordnet.training.checkpoint import Checkpoint
 

@@ -9,12 +9,13 @@ hypothesis = pytest.importorskip("hypothesis")
 
 from hypothesis import strategies as st  # noqa: E402
 
-from coordnet import Field, read_table  # noqa: E402
+from coordnet import Field  # noqa: E402
 from coordnet.checks import box  # noqa: E402
 from coordnet.encodings import ENCODINGS, build_encoding  # noqa: E402
 from coordnet.errors import InputError  # noqa: E402
 from coordnet.networks import NETWORKS, build_network  # noqa: E402
 from coordnet.scenes.cameras.poses import rigid_pose  # noqa: E402
+from coordnet.series import read_table  # noqa: E402
 from coordnet.series.arrays import as_float64  # noqa: E402
 
 few = hypothesis.settings(max_examples=60, deadline=None, database=None, derandomize=True)

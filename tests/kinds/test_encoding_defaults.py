@@ -71,7 +71,7 @@ OPTIONS = {"tile": {"tile": True}, "wrap": {"wrap": "x"}, "period": {"periods": 
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("signals")
     cn.write_image(folder / "p.png", np.zeros((40, 24, 3), np.uint8))
-    cn.write_audio(folder / "s.wav", np.linspace(-0.5, 0.5, 1500)[:, None], 8000)
+    cn.sounds.write_audio(folder / "s.wav", np.linspace(-0.5, 0.5, 1500)[:, None], 8000)
     rows = [f"{n},{math.sin(n / 4)!r}" for n in range(96)]
     (folder / "t.csv").write_text("\n".join(["t,y", *rows]))
     return {"sound": folder / "s.wav"} | {

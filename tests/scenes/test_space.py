@@ -16,7 +16,7 @@ SCENE = Path(__file__).parents[2] / "data" / "scene"
 
 @pytest.fixture(scope="module")
 def bundled():
-    return cn.read_scene(SCENE, downscale=10)
+    return cn.scenes.read_scene(SCENE, downscale=10)
 
 
 def ahead(scene):

@@ -187,7 +187,7 @@ def test_bundled_depths_lie_on_the_surfaces(load):
 
 def test_the_reader_sees_the_rays_that_were_drawn(load):
     rays = load("_scene").rays
-    scene = cn.read_scene(SCENE, "test")
+    scene = cn.scenes.read_scene(SCENE, "test")
     assert len(scene) == 10
     _, found = frames("test")
     for i in (0, 9):
@@ -308,7 +308,7 @@ def test_a_scene_without_alpha_or_from_one_side(script, tmp_path):
     tiny = ("--train", 3, "--test", 1, "--size", 12, "--samples", 1, "--ground", "--ahead")
     done = script("make_scene.py", *tiny, "--out", "s")
     assert done.returncode == 0, done.stderr
-    scene = cn.read_scene(tmp_path / "s")
+    scene = cn.scenes.read_scene(tmp_path / "s")
     assert not scene.has_alpha
     assert cn.scenes.arrangement(scene.cameras) == "forward"
     depth = pixels_of(tmp_path / "s" / "depth" / "r_0.png")

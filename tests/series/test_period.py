@@ -40,7 +40,7 @@ def nights(number, generator):
 
 
 def test_the_day_in_hourly_temperatures():
-    table = cn.read_table(DATA / "temperatures.csv")
+    table = cn.series.read_table(DATA / "temperatures.csv")
     found = find_period(table.x, table.y)
     assert found.period == pytest.approx(24.0, abs=0.001)
     assert found.error < 0.001
@@ -51,7 +51,7 @@ def test_the_day_in_hourly_temperatures():
 
 
 def test_the_cycle_of_the_sunspots():
-    table = cn.read_table(DATA / "sunspots.csv")
+    table = cn.series.read_table(DATA / "sunspots.csv")
     found = find_period(table.x, table.y)
     assert found.period == pytest.approx(11.0, abs=0.1)
     assert 0.005 < found.error < 0.1

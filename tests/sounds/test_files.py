@@ -127,7 +127,7 @@ def test_big_endian_riff(tmp_path):
 
 
 def test_a_part_of_the_values():
-    audio = cn.Audio(np.array([[1], [-2], [4]], np.int16), 4.0, RATE, "WAV", "PCM_16")
+    audio = cn.sounds.Audio(np.array([[1], [-2], [4]], np.int16), 4.0, RATE, "WAV", "PCM_16")
     assert audio.values(slice(1, 3)).tolist() == [[-0.5], [1.0]]
     assert audio.seconds == 3 / RATE
 
@@ -272,7 +272,7 @@ def test_a_prediction_beyond_full_scale_is_clipped_and_counted(tmp_path):
 
 def test_16_bit_sounds_survive_bit_for_bit(tmp_path):
     samples = np.random.default_rng(0).integers(-32768, 32768, (5000, 3)).astype(np.int16)
-    audio = cn.Audio(samples, 32768.0, 22_050, "WAV", "PCM_16")
+    audio = cn.sounds.Audio(samples, 32768.0, 22_050, "WAV", "PCM_16")
     blocks = (audio.values(slice(i, i + 700)) for i in range(0, 5000, 700))
     write_audio(tmp_path / "a.wav", blocks, audio.rate, channels=3)
     np.testing.assert_array_equal(read_audio(tmp_path / "a.wav").samples, samples)

@@ -46,7 +46,7 @@ def test_errors_file_and_figure_are_those_of_the_rendering(tmp_path):
     """In one pass over several blocks."""
     number = 40_000
     target = np.random.default_rng(0).integers(-9000, 9000, (number, 2)).astype(np.int16)
-    audio = cn.Audio(target, 2.0**15, 8000, "WAV", "PCM_16")
+    audio = cn.sounds.Audio(target, 2.0**15, 8000, "WAV", "PCM_16")
     encoding = cn.FourierFeatures(1, k=2, period=1.0)
     field = cn.Field(encoding, cn.MLP(encoding.out_dim, 2, 8, 1, seed=0))
     values, done = np.concatenate(list(render_signal(field, number, 8000))), []

@@ -116,7 +116,7 @@ def read_scene(
 
     Example:
         >>> import torch, coordnet as cn
-        >>> scene = cn.read_scene("chair", downscale=4)
+        >>> scene = cn.scenes.read_scene("chair", downscale=4)
         >>> table = cn.scenes.RayTable(scene.cameras)
         >>> pixel = torch.randint(len(table), (4096,))
         >>> origins, directions = table.rays(pixel)

@@ -107,7 +107,7 @@ class TestHull:
 
     def test_a_camera_inside_the_box(self):
         pose = look_at((0.0, 0.0, 0.0), (0.0, 1.0, 0.0))
-        camera = cn.Cameras.pinhole(pose, 20.0, width=16, height=16)
+        camera = cn.scenes.Cameras.pinhole(pose, 20.0, width=16, height=16)
         hull = visual_hull(camera, lambda _: torch.zeros(16, 16), LOWER, UPPER, 16)
         assert hull[:, :8].all()  # behind it
         assert not hull[8, 14, 8]

@@ -102,7 +102,7 @@ def test_blender_names_are_found_however_they_are_written(
     )
     assert (scene.notes, scene.warnings, scene.has_alpha) == ((), (), False)
     assert scene.names[1] == name.format(split="train", i=1).replace("\\", "/").removeprefix("./")
-    test = cn.read_scene(tmp_path, "test")
+    test = cn.scenes.read_scene(tmp_path, "test")
     shows_the_points(test, square_views[3:6])
     shows_the_points(read_scene(tmp_path, "all"), square_views[:6])
 
