@@ -21,6 +21,7 @@ except ImportError:  # Windows
     fcntl = None
 
 __all__ = [
+    "JsonObject",
     "atomic",
     "atomic_path",
     "check_writable",
@@ -33,6 +34,9 @@ __all__ = [
     "write_json",
     "writing",
 ]
+
+# plain JSON values by name: what files and reports hold, checked where it is used
+JsonObject = dict[str, Any]
 
 _LEFTOVER = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")
 _STEM = 200  # characters of a file's name that go into that of its temporary file

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import refuse
+from ..files import JsonObject
 from .arguments import fit_flags
 
 __all__ = ["asked_for"]
@@ -17,7 +18,7 @@ _WITH_RESUME = (*_BUDGET, "target_psnr", "checkpoint_every", "device")
 _RIVALS = (("preset", "encoding"), ("tile", "wrap"), _BUDGET)
 
 
-def asked_for(typed: dict[str, Any]) -> tuple[Path, dict[str, Any], bool, list[str]]:
+def asked_for(typed: JsonObject) -> tuple[Path, JsonObject, bool, list[str]]:
     """Return the input, the options, whether to go on from a checkpoint, and what to say of it.
 
     Args:
@@ -58,7 +59,7 @@ def asked_for(typed: dict[str, Any]) -> tuple[Path, dict[str, Any], bool, list[s
     return path, typed, False, []
 
 
-def _left(options: Mapping[str, Any], source: Path, typed: dict[str, Any]) -> dict[str, Any]:
+def _left(options: Mapping[str, Any], source: Path, typed: JsonObject) -> JsonObject:
     """Return the options from a file that nothing typed displaces."""
     displaced = {name for rivals in _RIVALS if set(rivals) & typed.keys() for name in rivals}
     displaced |= {"out", "overwrite", *typed}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import nn
 
 from ..field import Field
+from ..files import JsonObject
 from ..text import plural
 from ..training import FitConfig, FitResult
 
@@ -28,7 +28,7 @@ def describe_field(model: nn.Module) -> str:
         features = plural(model.encoding.out_dim, "feature")
         shown = f"{_encoding_of(spec['encoding'])} → {features} → {_settings_of(spec['network'])}"
     else:
-        spec: dict[str, Any] = model.spec()  # type: ignore[operator]
+        spec: JsonObject = model.spec()  # type: ignore[operator]
         part = spec["field"] if "field" in spec else spec["fine"]
         shown = ", ".join(
             f"{_encoding_of(part[encoding])} → {_settings_of(part[network])}"
@@ -40,7 +40,7 @@ def describe_field(model: nn.Module) -> str:
     return f"{shown}; {plural(number, 'parameter')}"
 
 
-def _encoding_of(spec: dict[str, Any]) -> str:
+def _encoding_of(spec: JsonObject) -> str:
     spec = _bare(spec)
     if spec["name"] == "concat":
         return " + ".join(_encoding_of(part) for part in spec["encodings"])
@@ -49,14 +49,14 @@ def _encoding_of(spec: dict[str, Any]) -> str:
     return _settings_of(spec)
 
 
-def _bare(spec: dict[str, Any]) -> dict[str, Any]:
+def _bare(spec: JsonObject) -> JsonObject:
     """Return an encoding's spec without what normalizes its coordinates."""
     while spec["name"] == "normalized":
         spec = spec["encoding"]
     return spec
 
 
-def _settings_of(spec: dict[str, Any]) -> str:
+def _settings_of(spec: JsonObject) -> str:
     if spec["name"] == "mlp" and not spec["num_hidden_layers"]:
         return "one linear layer"
     hidden = ("name", "in_dim", "out_dim", "include_input", "seed")

@@ -14,6 +14,6 @@ from .parts import (
     require_period as require_period,
 )
 from .recipe import Recipe as Recipe
-from .task import About as About, FieldTask as FieldTask, Task as Task
+from .task import About as About, AnyTask as AnyTask, FieldTask as FieldTask, Task as Task
 
 KINDS: Mapping[str, Kind]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+
+from ..files import JsonObject
 
 __all__ = ["Recipe"]
 
@@ -24,10 +25,10 @@ class Recipe:
     """
 
     encoding: str
-    settings: dict[str, Any]
+    settings: JsonObject
     hidden_dim: int = 256
     layers: int = 3
     steps: int = 1500
-    config: dict[str, Any] = field(default_factory=dict)
+    config: JsonObject = field(default_factory=dict)
     note: str = ""
     between: float = 0.0

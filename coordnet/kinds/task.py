@@ -13,6 +13,7 @@ from torch import nn
 from ..encodings import Encoding
 from ..errors import refuse
 from ..field import Field
+from ..files import JsonObject
 from ..training import Checkpoint, FitConfig, FitResult, Samples, choose_precision, fit
 from ..training.progress import Notify
 from .listener import Listener
@@ -21,10 +22,10 @@ from .options import EncodingOptions, FitOptions, RenderOptions
 from .parts import build_encoding, build_network
 from .recipe import Recipe
 
-__all__ = ["About", "FieldTask", "Task"]
+__all__ = ["About", "AnyTask", "FieldTask", "Task"]
 
 # what a run keeps of its input: plain JSON values, checked where they are used
-About = dict[str, Any]
+About = JsonObject
 
 ModelT = TypeVar("ModelT", bound=nn.Module)
 OptionsT = TypeVar("OptionsT", bound=FitOptions)
@@ -122,7 +123,7 @@ class Task(ABC, Generic[ModelT, OptionsT]):
         """
 
     @abstractmethod
-    def evaluate(self, model: ModelT, about: About) -> dict[str, Any]:
+    def evaluate(self, model: ModelT, about: About) -> JsonObject:
         """Return the metrics of a run's model at this input."""
 
     @classmethod
@@ -150,6 +151,10 @@ class Task(ABC, Generic[ModelT, OptionsT]):
     ) -> None:
         """Export a run's model to a file with one of the endings in `exports`; as `render`."""
         raise NotImplementedError
+
+
+# a task of any kind, where its model and its options are passed through
+AnyTask = Task[Any, Any]
 
 
 class FieldTask(Task[Field, OptionsT]):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
-from typing import Any
 
 from ..encodings.signal import SignalShape, settings_for
 from ..errors import refuse
+from ..files import JsonObject
 from ..kinds.recipe import Recipe
 from .options import PRESETS
 
@@ -97,7 +97,7 @@ def _of_preset(
     return Recipe("gaussian", settings, 256, 4, config=_network_config(seconds, device))
 
 
-def _network_config(seconds: float | None, name: str) -> dict[str, Any]:
+def _network_config(seconds: float | None, name: str) -> JsonObject:
     """Settings for a wide network: Muon pays once there is time for its costlier steps.
 
     (Measured on the astronaut in float32, Adam against Muon at equal cost: 24.4 and 21.8 dB in
@@ -112,9 +112,7 @@ def _network_config(seconds: float | None, name: str) -> dict[str, Any]:
     return {**_NETWORK_CONFIG, "batch_size": 4096}
 
 
-def _ladder(
-    encoding: str, size: tuple[int, int, int], repeats: tuple[bool, bool]
-) -> dict[str, Any]:
+def _ladder(encoding: str, size: tuple[int, int, int], repeats: tuple[bool, bool]) -> JsonObject:
     """Settings of an encoding for pictures over the unit square."""
     height, width, _ = size
     periods = tuple(1.0 if wraps else None for wraps in repeats)
@@ -169,7 +167,7 @@ def _levels(
     repeats: tuple[bool, bool],
     ratio: float = 8,
     fineness: float = 1.0,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Settings of a grid with ``fineness`` cells a pixel, in the coarsest level ``ratio`` fewer.
 
     The center (i + ½) / n of a pixel lies on a vertex where an axis has n + 1 cells, or n where
@@ -191,7 +189,7 @@ def _levels(
     }
 
 
-def _numbers(settings: dict[str, Any], channels: int, hidden_dim: int) -> int:
+def _numbers(settings: JsonObject, channels: int, hidden_dim: int) -> int:
     """Parameters of a grid and its network, which are laid out without memory."""
     import torch
 

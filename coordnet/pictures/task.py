@@ -11,7 +11,7 @@ import numpy as np
 from ..encodings import Encoding
 from ..errors import InputError, integer_at_least, refuse
 from ..field import Field
-from ..files import writing
+from ..files import JsonObject, writing
 from ..image_files.image import Image
 from ..image_files.reading import read_image
 from ..image_files.writing import check_output, is_lossy, write_image
@@ -161,7 +161,7 @@ class PictureTask(FieldTask[PictureOptions]):
                 "JPEG changes the values: PSNRs are those of the model, not of this file."
             )
 
-    def evaluate(self, model: Field, about: About) -> dict[str, Any]:
+    def evaluate(self, model: Field, about: About) -> JsonObject:
         """Return the metrics of the field at this picture's pixel centers."""
         image = self.image
         (width, height), channels, _ = _checked(model, about)
@@ -171,7 +171,7 @@ class PictureTask(FieldTask[PictureOptions]):
                 f"{image.channels} ({image.mode})",
                 "Pass a picture of the same kind.",
             )
-        metrics: dict[str, Any] = {
+        metrics: JsonObject = {
             **self._measure(model),
             "peak": 1.0,
             "samples": image.height * image.width,

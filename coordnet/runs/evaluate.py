@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from ..files import JsonObject
 from ..kinds import Listener
 from ..training import choose_device
 from .run import Run
@@ -21,7 +21,7 @@ def evaluate_run(
     *,
     device: str = "auto",
     listener: Listener | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return PSNR, RMSE, peak and number of samples of a run at the samples of a file.
 
     With them go the ``device``, and the ``notes`` on how the file was read.

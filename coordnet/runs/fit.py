@@ -7,13 +7,12 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from torch import nn
 
 from ..errors import refuse
 from ..files import write_json, writing
-from ..kinds import KINDS, FitOptions, Kind, Listener, Start, Task
+from ..kinds import KINDS, AnyTask, FitOptions, Kind, Listener, Start
 from ..plotting import save_curve
 from ..text import readable
 from ..training import (
@@ -58,7 +57,7 @@ class _Plan:
 
     kind: Kind
     options: FitOptions
-    task: Task[Any, Any]
+    task: AnyTask
     model: nn.Module
     config: FitConfig
     note: str
@@ -175,7 +174,7 @@ def _saved(plan: _Plan, record: Record, folder: RunFolder, listener: Listener) -
         raise
 
 
-def _pass_on(task: Task[Any, Any], listener: Listener, notice: Notice) -> None:
+def _pass_on(task: AnyTask, listener: Listener, notice: Notice) -> None:
     """Tell the listener what a fit says on the way; warnings belong into the report, too."""
     if notice.warning:
         task.warnings.append(notice.text)

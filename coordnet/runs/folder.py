@@ -7,13 +7,12 @@ import fnmatch
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
 from torch import nn
 
 from ..errors import refuse
-from ..files import leftovers, writing
+from ..files import JsonObject, leftovers, writing
 from ..kinds import KINDS
 from ..saving import save
 from .run import CHECKPOINT, MODEL, checkpoint_of
@@ -149,7 +148,7 @@ class RunFolder:
                 "Make room, or pass another --out.",
             )
 
-    def save(self, model: nn.Module, settings: dict[str, Any]) -> None:
+    def save(self, model: nn.Module, settings: JsonObject) -> None:
         """Save the model, then remove what an earlier run has left beside it.
 
         The folder is made again where it was removed.

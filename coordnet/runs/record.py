@@ -16,7 +16,8 @@ import torch
 from torch import nn
 
 from ..errors import refuse
-from ..kinds import KINDS, FitOptions, Kind, Task
+from ..files import JsonObject
+from ..kinds import KINDS, AnyTask, FitOptions, Kind
 from ..saving import build, describe
 from ..text import readable
 from ..training import FitConfig, FitResult, choose_device
@@ -48,15 +49,15 @@ class Record:
     """
 
     path: Path
-    input: dict[str, Any]
+    input: JsonObject
     kind: str
-    about: dict[str, Any]
-    options: dict[str, Any]
+    about: JsonObject
+    options: JsonObject
     config: FitConfig
 
     @classmethod
     def of(
-        cls, path: Path, kind: Kind, task: Task[Any, Any], options: FitOptions, config: FitConfig
+        cls, path: Path, kind: Kind, task: AnyTask, options: FitOptions, config: FitConfig
     ) -> Record:
         """Return the record of a fit that is about to begin."""
         options_given = options.given()
@@ -87,12 +88,12 @@ class Record:
             )  # fmt: skip
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonObject:
         """What is saved with the model."""
         options = {name: v for name, v in self.options.items() if name not in _PLACES}
         return {"task": self.kind, "input": self.about, "options": options}
 
-    def in_checkpoint(self, model: nn.Module) -> dict[str, Any]:
+    def in_checkpoint(self, model: nn.Module) -> JsonObject:
         """Return what a checkpoint keeps of it, as plain JSON values."""
         return {
             "path": str(self.path),
@@ -135,9 +136,9 @@ class Record:
 
 
 def report_of(
-    record: Record, path: Path, model: nn.Module, task: Task[Any, Any], result: FitResult,
+    record: Record, path: Path, model: nn.Module, task: AnyTask, result: FitResult,
     metrics: Mapping[str, float],
-) -> dict[str, Any]:  # fmt: skip
+) -> JsonObject:  # fmt: skip
     """Return what report.json holds.
 
     Args:
@@ -180,7 +181,7 @@ def report_of(
     }
 
 
-def options_like(report: Path, budget: bool) -> tuple[dict[str, Any], list[str]]:
+def options_like(report: Path, budget: bool) -> tuple[JsonObject, list[str]]:
     """Return the options of the run that a report describes, and sentences on what will differ.
 
     A budget in seconds cannot be repeated: the steps that were taken stand for it.
@@ -218,7 +219,7 @@ def options_like(report: Path, budget: bool) -> tuple[dict[str, Any], list[str]]
     return options, notes
 
 
-def _read_report(path: Path) -> dict[str, Any]:
+def _read_report(path: Path) -> JsonObject:
     rule = f"a report must be the report.json of a run: {str(path)!r}"
     remedy = "Pass the report.json in the folder that coordnet fit wrote."
     if not path.is_file():
@@ -239,7 +240,7 @@ def _read_report(path: Path) -> dict[str, Any]:
     return report if sound else refuse(rule, "no options of a run in it", remedy)
 
 
-def _differences(report: dict[str, Any], device: str) -> str:
+def _differences(report: JsonObject, device: str) -> str:
     """Return in what this machine differs from the one of the report, or nothing."""
     versions = report.get("versions")
     versions = versions if isinstance(versions, dict) else {}
@@ -256,7 +257,7 @@ def _differences(report: dict[str, Any], device: str) -> str:
     return ", ".join(odd)
 
 
-def fingerprint(path: Path, most: Any = None) -> dict[str, Any]:
+def fingerprint(path: Path, most: Any = None) -> JsonObject:
     """Return the size and the SHA-256 of a file, or of all files in a folder with their names.
 
     Args:
@@ -285,7 +286,7 @@ def fingerprint(path: Path, most: Any = None) -> dict[str, Any]:
     return {"bytes": size, "sha256": total.hexdigest()}
 
 
-def model_of_checkpoint(checkpoint: Path) -> tuple[nn.Module, dict[str, Any]]:
+def model_of_checkpoint(checkpoint: Path) -> tuple[nn.Module, JsonObject]:
     """Return the model in a checkpoint of a run, on the CPU, and the settings that go with it.
 
     Raises:
@@ -297,7 +298,7 @@ def model_of_checkpoint(checkpoint: Path) -> tuple[nn.Module, dict[str, Any]]:
         return build(checkpoint, plan, group(file, "module")), settings
 
 
-def _object(file: CheckpointFile, where: dict[str, Any], name: str) -> dict[str, Any]:
+def _object(file: CheckpointFile, where: JsonObject, name: str) -> JsonObject:
     value = where.get(name)
     if not isinstance(value, dict):
         damaged(file.path, f"no {name} of a run of coordnet fit")

@@ -10,7 +10,8 @@ from typing import Any
 from torch import nn
 
 from ..errors import refuse
-from ..kinds import KINDS, Kind, Task
+from ..files import JsonObject
+from ..kinds import KINDS, AnyTask, Kind
 from ..saving import load, load_settings
 from ..training.checkpoint_file import read_checkpoint
 from .record import model_of_checkpoint
@@ -33,7 +34,7 @@ class Run:
 
     path: Path
     model: nn.Module
-    settings: dict[str, Any]
+    settings: JsonObject
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], device: str = "cpu") -> Run:
@@ -86,7 +87,7 @@ class Run:
         return kind
 
     @property
-    def task(self) -> type[Task[Any, Any]]:
+    def task(self) -> type[AnyTask]:
         """What renders, evaluates and exports the run."""
         return self.kind.load()
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import torch
 
 from ..checks import integer, one_of
 from ..errors import InputError, refuse
+from ..files import JsonObject
 from ..text import plural, readable
 from .cameras.bounds import arrangement, focus_point
 from .cameras.cameras import Cameras
@@ -22,7 +22,7 @@ _FRAMES = 60
 _DEFAULT = {"inward": "orbit", "forward": "spiral"}
 
 
-def cameras_of(settings: dict[str, Any]) -> Cameras:
+def cameras_of(settings: JsonObject) -> Cameras:
     """Return the training cameras of a run.
 
     Args:
@@ -56,7 +56,7 @@ def cameras_of(settings: dict[str, Any]) -> Cameras:
 
 
 def choose_cameras(
-    settings: dict[str, Any], views: SceneRender, size: tuple[int, int] | None, *, single: bool
+    settings: JsonObject, views: SceneRender, size: tuple[int, int] | None, *, single: bool
 ) -> tuple[Cameras, str]:
     """Return the cameras that are asked for, and in words what they are.
 
@@ -128,9 +128,7 @@ def _straight(cameras: Cameras) -> Cameras:
     return replace(cameras, distortion=None)
 
 
-def _path(
-    path: str, trained: Cameras, frames: int, settings: dict[str, Any]
-) -> tuple[Cameras, str]:
+def _path(path: str, trained: Cameras, frames: int, settings: JsonObject) -> tuple[Cameras, str]:
     """Return the cameras of a path, and in words what they are."""
     if path == "train":
         return _between(trained, frames, "the training cameras")

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
 
 from ..errors import refuse
-from ..files import write_json, writing
+from ..files import JsonObject, write_json, writing
 from ..image_files.writing import write_image
 from ..kinds.listener import Listener
 from ..kinds.options import RenderOptions
@@ -264,7 +264,7 @@ class SceneTask(Task[RadianceModel, SceneOptions]):
         number, faces = len(mesh.vertices), plural(len(mesh.faces), "face")
         listener.wrote(output, f"{number:,} vertices, {faces}, at density {density:.4g}")
 
-    def evaluate(self, model: RadianceModel, about: About) -> dict[str, Any]:
+    def evaluate(self, model: RadianceModel, about: About) -> JsonObject:
         """Return the metrics of the model at this scene's test views."""
         scene = self.train if self.test is None else self.test
         background = tuple(about["background"])
@@ -297,7 +297,7 @@ def errors_of(pred: np.ndarray, target: np.ndarray) -> dict[str, float]:
     return errors
 
 
-def means_of(measured: list[dict[str, Any]]) -> dict[str, float]:
+def means_of(measured: list[JsonObject]) -> dict[str, float]:
     """Return the means over views, and the RMSE of all their pixels."""
     squares = [10 ** (-view["psnr"] / 10) for view in measured]
     mean = float(np.mean([view["psnr"] for view in measured]))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from ..encodings import Concat, Damped, Encoding, FourierFeatures, Identity
 from ..encodings.signal import SignalShape, settings_for
+from ..files import JsonObject
 from ..kinds import parts
 from .options import SeriesOptions
 from .sampling import nyquist_harmonic
@@ -68,7 +68,7 @@ def _periodic(name: str, x: np.ndarray, period: float, options: SeriesOptions) -
     return encoding
 
 
-def _defaults(name: str, x: np.ndarray, period: float | None, harmonics: int) -> dict[str, Any]:
+def _defaults(name: str, x: np.ndarray, period: float | None, harmonics: int) -> JsonObject:
     """Settings of an encoding over one period, or over the domain."""
     span = float(x[-1] - x[0]) or 1.0
     table = SignalShape(

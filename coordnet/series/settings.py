@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import refuse
+from ..files import JsonObject
 from .reading.time_axis import TimeAxis
 
 __all__ = ["TableSettings"]
@@ -53,7 +54,7 @@ class TableSettings:
         unit = f" {self.time.unit}" if self.time.unit else ""
         return [f"{end:.10g}{unit}" for end in (self.low, self.high)]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the settings as plain JSON values."""
         return {
             "x_name": self.x_name,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor
 from ..encodings import Encoding
 from ..errors import refuse
 from ..field import Field
+from ..files import JsonObject
 from ..kinds.listener import Listener
 from ..kinds.options import RenderOptions
 from ..kinds.recipe import Recipe
@@ -212,7 +213,7 @@ class SeriesTask(FieldTask[SeriesOptions]):
         fitted = TableSettings.from_dict(about)
         listener.wrote(output, render_table(model, fitted, output, options.size))
 
-    def evaluate(self, model: Field, about: About) -> dict[str, Any]:
+    def evaluate(self, model: Field, about: About) -> JsonObject:
         """Return the metrics of the field at this table's positions."""
         from ..metrics.psnr_snr import psnr, rmse
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 from ..encodings.signal import SignalShape, settings_for
 from ..errors import refuse
+from ..files import JsonObject
 from ..kinds.recipe import Recipe
 from .options import PRESETS
 
@@ -52,7 +52,7 @@ def audio_recipe(
         remedy = "Leave it away, or choose one of them."
         refuse(f"a sound's presets are {', '.join(PRESETS)}", f"--preset {preset}", remedy)
     if encoding not in (None, "densegrid", "hashgrid"):
-        config: dict[str, Any] = {"learning_rate": 6e-3, "batch_size": 4096, "warmup_steps": 5}
+        config: JsonObject = {"learning_rate": 6e-3, "batch_size": 4096, "warmup_steps": 5}
         ladder = _ladder(encoding, frames, rate)
         return Recipe(encoding, ladder, steps=2000, config=config)
     if encoding == "hashgrid":
@@ -98,7 +98,7 @@ def _grid(frames: int) -> Recipe:
     )
 
 
-def _ladder(encoding: str, frames: int, rate: float) -> dict[str, Any]:
+def _ladder(encoding: str, frames: int, rate: float) -> JsonObject:
     """Settings of an encoding for sounds, over time in seconds."""
     sound = SignalShape(
         (frames,),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ..errors import InputError, integer_at_least, refuse
 from ..field import Field
-from ..files import writing
+from ..files import JsonObject, writing
 from ..kinds.listener import Listener
 from ..kinds.options import RenderOptions
 from ..kinds.recipe import Recipe
@@ -154,7 +154,7 @@ class SoundTask(FieldTask[SoundOptions]):
         what = f"{number / rate:.6g} s at {rate:,} Hz, {plural(channels, 'channel')}, {stored}"
         listener.wrote(output, what)
 
-    def evaluate(self, model: Field, about: About) -> dict[str, Any]:
+    def evaluate(self, model: Field, about: About) -> JsonObject:
         """Return the metrics of the field at this sound's instants, whatever its rate."""
         fitted, frames, _ = _checked(model, about)
         audio = self.audio
