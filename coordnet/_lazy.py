@@ -85,13 +85,8 @@ class Table(Mapping[str, T], Generic[T]):
 
     def name_of(self, thing: type) -> str | None:
         """Return the name of a class among the table's own entries, without importing any."""
-        for name, entry in self._entries.items():
-            if (
-                entry
-                == f"{thing.__module__.removeprefix(self._package + '.')}:{thing.__qualname__}"
-            ):
-                return name
-        return None
+        where = f"{thing.__module__}:{thing.__qualname__}".removeprefix(f"{self._package}.")
+        return next((name for name, entry in self._entries.items() if entry == where), None)
 
     def __iter__(self) -> Iterator[str]:
         yield from self._entries

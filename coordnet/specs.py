@@ -10,7 +10,14 @@ from typing import Any
 
 from .errors import InputError, refuse
 
-__all__ = ["Setting", "build_from", "names_with", "settings_of", "settings_text"]
+__all__ = [
+    "Setting",
+    "build_from",
+    "names_with",
+    "setting_names",
+    "settings_of",
+    "settings_text",
+]
 
 # sizes that follow from the signal and from the module before, which nobody sets
 _SIZES = ("in_dim", "out_dim")
@@ -63,9 +70,14 @@ def settings_of(build: Callable[..., object]) -> dict[str, Setting]:
     }
 
 
+def setting_names(build: Callable[..., object]) -> list[str]:
+    """Return the names of a constructor's settings; see `settings_of`."""
+    return [name for name in inspect.signature(build).parameters if name not in _SIZES]
+
+
 def names_with(table: Mapping[str, Callable[..., object]], *settings: str) -> list[str]:
     """Return the names in a table whose constructor has one of these settings."""
-    return [name for name, build in table.items() if settings_of(build).keys() & set(settings)]
+    return [name for name, build in table.items() if set(settings) & set(setting_names(build))]
 
 
 def settings_text(spec: Mapping[str, Any]) -> str:

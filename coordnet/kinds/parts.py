@@ -9,7 +9,7 @@ from typing import Any
 from ..encodings import ENCODINGS, Encoding
 from ..errors import InputError, refuse
 from ..networks import NETWORKS, Network
-from ..specs import names_with, settings_of
+from ..specs import names_with, setting_names
 from .options import EncodingOptions
 from .parsing import plain_value
 from .recipe import Recipe
@@ -36,19 +36,19 @@ def build_encoding(
     Raises:
         InputError: an option that this encoding has no use for, or a value it does not take.
     """
-    settings = dict(defaults)
+    settings, known = dict(defaults), setting_names(ENCODINGS[name])
     for option in ("k", "C", "sigma"):
         value = getattr(options, option)
         if value is not None:
-            able = names_with(ENCODINGS, option)
-            if name not in able:
+            if option not in known:
+                able = names_with(ENCODINGS, option)
                 refuse(
                     f"--{option} belongs to --encoding {' or '.join(able)}",
                     f"--{option} {value} with {name}",
                     "Leave it away, or choose another encoding.",
                 )
             settings[option] = value
-    if name in names_with(ENCODINGS, "seed"):
+    if "seed" in known:
         settings["seed"] = options.seed
     settings |= _asked_for(options, name, network)[0]
     return _built(ENCODINGS[name], (in_dim,), settings, f"--encoding {name}")
@@ -68,7 +68,7 @@ def build_network(in_dim: int, out_dim: int, options: EncodingOptions, recipe: R
     """
     name = options.network
     build = NETWORKS[name]
-    known = settings_of(build)
+    known = setting_names(build)
     settings: dict[str, object] = {}
     sizes = {
         "hidden_dim": ("--hidden-dim", options.hidden_dim, recipe.hidden_dim),
@@ -112,8 +112,8 @@ def _asked_for(
 ) -> tuple[dict[str, object], dict[str, object]]:
     """Return what ``--set`` sets of the encoding and of the network."""
     parts = {
-        "encoding": (settings_of(ENCODINGS[encoding]), {}),
-        "network": (settings_of(NETWORKS[network]) if network in NETWORKS else {}, {}),
+        "encoding": (setting_names(ENCODINGS[encoding]), {}),
+        "network": (setting_names(NETWORKS[network]) if network in NETWORKS else [], {}),
     }
     for text in options.settings:
         name, _, value = text.partition("=")
@@ -137,4 +137,4 @@ def _built(
         raise
     except (TypeError, ValueError) as error:
         given = ", ".join(f"{name}={value!r}" for name, value in settings.items())
-        refuse(f"{what} must be able to take its settings", f"{given}: {error}"[:200], "")
+        refuse(f"{what} must be able to take its settings", f"{given}: {error}"[:200])
