@@ -160,10 +160,10 @@ class OccupancyGrid(ExactConstants):
         rows = _CPU_ROWS if device.type == "cpu" else _CUDA_ROWS
         values = [self._densities_in(density, part, generator) for part in drawn.split(rows)]
         new = torch.cat(values) if values else known[:0]
-        bad = ~((new >= 0) & new.isfinite())
-        if bool(bad.any()):
+        good = (new >= 0) & new.isfinite()
+        if not bool(good.all()):
             remedy = "End the density network with an activation such as exp or softplus."
-            refuse("densities must be at least 0 and finite", new[bad][0].item(), remedy)
+            refuse("densities must be at least 0 and finite", new[~good][0].item(), remedy)
         known.scatter_reduce_(0, drawn, new, "amax")
         self.densities.copy_(known.view_as(self.densities))
         self._threshold_cells()
