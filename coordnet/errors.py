@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any, NoReturn
+from typing import NoReturn
 
-__all__ = ["InputError", "boolean", "integer_at_least", "positive_number", "refuse"]
+__all__ = ["InputError", "refuse"]
 
 
 class InputError(ValueError):
@@ -29,26 +28,3 @@ class InputError(ValueError):
 def refuse(rule: str, got: object, remedy: str = "") -> NoReturn:
     """Raise an `InputError`."""
     raise InputError(rule, got, remedy)
-
-
-# former names of what is in checks.py, until every room has moved there; imported late, since
-# checks.py stands on this module
-
-
-def boolean(name: str, value: object) -> bool:
-    """`checks.boolean`."""
-    return _checks().boolean(name, value)
-
-
-def integer_at_least(minimum: int, name: str, value: object, remedy: str) -> int:
-    """`checks.integer`."""
-    return _checks().integer(name, value, least=minimum, remedy=remedy)
-
-
-def positive_number(name: str, value: object, remedy: str) -> float:
-    """`checks.positive`."""
-    return _checks().positive(name, value, remedy)
-
-
-def _checks() -> Any:
-    return importlib.import_module("coordnet.checks")

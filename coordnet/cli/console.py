@@ -51,16 +51,15 @@ class Console(Listener):
 
     def begins(self, start: Start) -> None:
         """Print the input, the notes on it, the model and how it is fitted."""
-        task = start.task
-        self.print(f"{readable(start.path.name)}: {task.summary()}")
-        for note in task.notes:
+        self.print(f"{readable(start.path.name)}: {start.summary}")
+        for note in start.notes:
             self.notice(note)
-        for warning in task.warnings:
+        for warning in start.warnings:
             self.warning(warning)
         if start.note:
             self.print(f"  {start.note}")
         self.print(f"  {describe_field(start.model)}")
-        how = "solved exactly by least squares" if task.solved else describe_training(start.config)
+        how = "solved exactly by least squares" if start.solved else describe_training(start.config)
         self.print(f"  on {describe_machine(start.device)} in {start.precision}, {how}")
 
     def notice(self, text: str) -> None:

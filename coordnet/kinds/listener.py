@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,6 @@ from torch import nn
 
 if TYPE_CHECKING:
     from ..training import FitConfig, FitResult
-    from .task import Task
 
 __all__ = ["Listener", "Start"]
 
@@ -22,7 +22,10 @@ class Start:
 
     Attributes:
         path: the input.
-        task: the input as its kind reads it, with its notes and warnings.
+        summary: the input in a few words.
+        notes: sentences about the input.
+        warnings: such sentences where something is likely to be wrong.
+        solved: whether the fit is a closed form, which takes no steps.
         model: what is fitted.
         config: the settings.
         device: what it runs on.
@@ -31,7 +34,10 @@ class Start:
     """
 
     path: Path
-    task: Task
+    summary: str
+    notes: Sequence[str]
+    warnings: Sequence[str]
+    solved: bool
     model: nn.Module
     config: FitConfig
     device: torch.device

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .. import checks
 from ..encodings import Encoding
-from ..errors import InputError, integer_at_least, refuse
+from ..errors import InputError, refuse
 from ..field import Field
 from ..files import JsonObject, writing
 from ..image_files.image import Image
@@ -191,7 +192,7 @@ def _checked(field: Field, about: About) -> tuple[tuple[int, int], int, int]:
     remedy = "Fit the picture again."
     try:
         width, height, channels, depth = (
-            integer_at_least(1, name, about.get(name), remedy)
+            checks.integer(name, about.get(name), least=1, remedy=remedy)
             for name in ("width", "height", "channels", "bit_depth")
         )
     except InputError as error:

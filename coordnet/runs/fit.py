@@ -103,7 +103,18 @@ def fit_file(
         folder.require_space(_size(plan.model))
         precision = plan.task.precision(plan.model, plan.config, device)
         listener.begins(
-            Start(path, plan.task, plan.model, plan.config, device, precision, plan.note)
+            Start(
+                path=path,
+                summary=plan.task.summary(),
+                notes=plan.task.notes,
+                warnings=plan.task.warnings,
+                solved=plan.task.solved,
+                model=plan.model,
+                config=plan.config,
+                device=device,
+                precision=precision,
+                note=plan.note,
+            )
         )
         record = Record.of(path, plan.kind, plan.task, plan.options, plan.config)
         checkpoint = Checkpoint(

@@ -6,7 +6,8 @@ import functools
 from pathlib import Path
 from typing import ClassVar
 
-from ..errors import InputError, integer_at_least, refuse
+from .. import checks
+from ..errors import InputError, refuse
 from ..field import Field
 from ..files import JsonObject, writing
 from ..kinds.listener import Listener
@@ -195,8 +196,8 @@ def _checked(field: Field, about: About) -> tuple[int, int, str]:
     """Return the rate, the number of samples and their encoding, of a model that may be hostile."""
     remedy = "Fit the sound again."
     try:
-        rate = integer_at_least(1, "rate", about.get("rate"), remedy)
-        frames = integer_at_least(1, "frames", about.get("frames"), remedy)
+        rate = checks.integer("rate", about.get("rate"), least=1, remedy=remedy)
+        frames = checks.integer("frames", about.get("frames"), least=1, remedy=remedy)
     except InputError as error:
         refuse("a run of a sound must hold its rate and its length", error.got, remedy)
     return rate, frames, str(about.get("subtype"))
