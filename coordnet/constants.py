@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-__all__ = ["ExactConstants", "cast_of", "supports_float64"]
+__all__ = ["ExactConstants", "cast_of", "exact", "supports_float64"]
 
 
 def supports_float64(device: torch.device) -> bool:
@@ -68,3 +68,10 @@ def _moved(constant: Tensor, fn: Callable[[Tensor], Tensor]) -> Tensor:
     if constant.is_meta and device.type != "meta":
         return torch.empty_like(constant, device=device)  # to_empty()
     return constant.to(device if supports_float64(device) else "cpu")
+
+
+def exact(values: Tensor | Sequence[Any] | float) -> Tensor:
+    """Return ``values`` as float64 on the CPU: an MPS device has no float64."""
+    if isinstance(values, Tensor):
+        return values.detach().cpu().to(torch.float64)
+    return torch.as_tensor(values, dtype=torch.float64, device="cpu")

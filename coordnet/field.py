@@ -10,13 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from . import checks
-from .constants import ExactConstants, supports_float64
+from .constants import ExactConstants, exact, supports_float64
 from .encodings import build_encoding
 from .encodings.combine import Normalized
 from .encodings.encoding import Encoding
 from .errors import refuse
 from .networks import build_network
-from .networks.network import Network, muon_parameters
+from .networks.network import Network, muon_parameters, out_dim_of
 
 __all__ = ["Field"]
 
@@ -83,11 +83,11 @@ class Field(ExactConstants):
         self.network = network
         self.domain: tuple[list[float], list[float]] | None = None
         # the domain as a constant, which is saved; lower bounds above the upper ones stand for none
-        self.register_constant("domain_bounds", _exact([[1.0] * self.in_dim, [0.0] * self.in_dim]))
+        self.register_constant("domain_bounds", exact([[1.0] * self.in_dim, [0.0] * self.in_dim]))
         # no submodule: its tensors are those of the encoding, and numbers that follow from bounds
         self._placed = (encoding,)
         self.standardized = False
-        size = _out_dim(network, encoding.out_dim)
+        size = out_dim_of(network, encoding.out_dim)
         self.register_constant("value_mean", torch.zeros(size))
         self.register_constant("value_std", torch.ones(size))
         self._far_from_0 = False
@@ -138,7 +138,7 @@ class Field(ExactConstants):
         if self.domain is not None:
             refuse("a field's domain is set once", f"{self.domain}", "Build a new field.")
         domain = checks.box(lower, upper, self.in_dim, flat=True, name="a domain's bounds")
-        self.domain_bounds.copy_(_exact(domain))
+        self.domain_bounds.copy_(exact(domain))
         self._place(domain)
 
     @property
@@ -156,7 +156,7 @@ class Field(ExactConstants):
         self.domain, self._placed = domain, (self.encoding,)
         if domain is not None and not self.domain_bounds.is_meta:
             with torch.device("cpu"):  # where the bounds lie, whatever the default device
-                self._placed = (self.encoding.on_domain(*(_exact(bounds) for bounds in domain)),)
+                self._placed = (self.encoding.on_domain(*(exact(bounds) for bounds in domain)),)
             self.derive()
 
     def derive(self) -> None:
@@ -178,7 +178,7 @@ class Field(ExactConstants):
             std: what the values are divided by then; for a constant value (0, or what is left
                 of 0 by rounding) a thousandth of its size, so that it comes out as it went in.
         """
-        mean, std = _exact(mean), _exact(std)
+        mean, std = exact(mean), exact(std)
         shapes = ((), (1,), (self.out_dim,))
         if mean.shape not in shapes or std.shape not in shapes:
             refuse(
@@ -204,10 +204,10 @@ class Field(ExactConstants):
 
     def prepare(self, coordinates: Tensor, values: Tensor) -> None:
         """Measure the domain and the values' mean and std, where they are not set yet."""
-        flat = _exact(coordinates).reshape(-1, self.in_dim)
+        flat = exact(coordinates).reshape(-1, self.in_dim)
         self.prepare_domain(flat.amin(0), flat.amax(0))
         if not self.standardized:
-            flat = _exact(values).reshape(-1, self.out_dim)
+            flat = exact(values).reshape(-1, self.out_dim)
             self.set_values(flat.mean(0), flat.std(0, correction=0))
 
     def prepare_domain(
@@ -223,13 +223,13 @@ class Field(ExactConstants):
         if self.domain is None:
             self.set_domain(lower, upper)
             return
-        low, high = (_exact(bounds) for bounds in self.domain)
+        low, high = (exact(bounds) for bounds in self.domain)
         slack = 0.1 * (high - low)
-        outside = (_exact(lower) < low - slack) | (_exact(upper) > high + slack)
+        outside = (exact(lower) < low - slack) | (exact(upper) > high + slack)
         repeats = torch.tensor([period is not None for period in self.periods], device="cpu")
         normalizes = any(isinstance(part, Normalized) for part in self.domain_encoding.modules())
         if normalizes and bool((outside & ~repeats).any()):
-            box = [_exact(bounds).tolist() for bounds in (lower, upper)]
+            box = [exact(bounds).tolist() for bounds in (lower, upper)]
             warnings.warn(
                 f"coordinates from {box[0]} to {box[1]} leave the field's domain, from "
                 f"{self.domain[0]} to {self.domain[1]}: it stays as it was set, and the encoding "
@@ -273,7 +273,7 @@ class Field(ExactConstants):
     def add_former(self, state: dict[str, Tensor], prefix: str = "") -> None:
         """Add to a state what version 0.1.0 did not save: its encodings held the domain."""
         domain = self.domain or ([1.0] * self.in_dim, [0.0] * self.in_dim)
-        state.setdefault(f"{prefix}domain_bounds", _exact(domain))
+        state.setdefault(f"{prefix}domain_bounds", exact(domain))
 
     def _load_from_state_dict(
         self, state_dict: dict[str, Tensor], prefix: str, *args: Any, **kwargs: Any
@@ -330,34 +330,3 @@ def _follow_constants(field: Field, *_: object) -> None:
         else:
             name = "a domain's bounds"
             field._place(checks.box(lower, upper, field.in_dim, flat=True, name=name))
-
-
-def _exact(values: Tensor | Sequence[Any] | float) -> Tensor:
-    """Return ``values`` as float64 on the CPU: an MPS device has no float64."""
-    if isinstance(values, Tensor):
-        return values.detach().cpu().to(torch.float64)
-    return torch.as_tensor(values, dtype=torch.float64, device="cpu")
-
-
-def _out_dim(network: nn.Module, in_dim: int) -> int:
-    """Return the number of values of ``network``, which may be any module."""
-    size = getattr(network, "out_dim", None)
-    if size is not None:
-        return size
-    floating = (p for p in network.parameters() if p.is_floating_point())
-    weight = next(floating, torch.empty(0, device="cpu"))
-    modes = [(part, part.training) for part in network.modules()]
-    network.eval()  # no dropout, no running means
-    try:
-        with torch.no_grad():
-            zeros = torch.zeros(1, in_dim, dtype=weight.dtype, device=weight.device)
-            shape = network(zeros).shape
-    except RuntimeError as error:
-        rule = f"the network must take the encoding's out_dim={in_dim} features"
-        refuse(rule, " ".join(str(error).split()))
-    finally:
-        for part, mode in modes:
-            part.training = mode
-    if len(shape) != 2 or shape[0] != 1:
-        refuse(f"the network must map (1, {in_dim}) to (1, out_dim)", f"shape {tuple(shape)}")
-    return shape[1]
