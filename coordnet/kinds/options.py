@@ -187,7 +187,6 @@ class FitOptions(Options):
         metavar="INTERVAL",
         group="",
     )
-    preset: str | None = option(None, "", group="encoding and network")
     network: str = option(
         "mlp", "default: mlp", choices=lambda: list(NETWORKS), group="encoding and network"
     )
