@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import refuse
-from ..kinds import KINDS, Listener, RenderOptions
+from ..kinds import KINDS, Kind, Listener, RenderOptions
 from ..training import choose_device
 from .run import Run
 
@@ -46,8 +46,7 @@ def render_run(
     kind = opened.kind
     if folder:
         check_output(output, overwrite, folders=kind.folders)
-    typed = options.given() if isinstance(options, RenderOptions) else dict(options or {})
-    chosen_options = kind.read(kind.render, typed, f"a run of {kind.noun}")
+    chosen_options = _options(kind, kind.render, options)
     task = opened.task
     task.render(opened.model, opened.about, output, chosen_options, listener or Listener())
 
@@ -90,9 +89,18 @@ def export_run(
     if suffix not in task.exports:
         shown = " or ".join(task.exports) or "no file"
         refuse(f"a run of {kind.noun} is exported to {shown}", f"{str(output)!r}", "")
-    typed = options.given() if isinstance(options, RenderOptions) else dict(options or {})
-    chosen_options = kind.read(kind.export, typed, f"a run of {kind.noun}")
+    chosen_options = _options(kind, kind.export, options)
     task.export(opened.model, opened.about, output, chosen_options, listener or Listener())
+
+
+def _options(
+    kind: Kind,
+    declared: type[RenderOptions],
+    given: RenderOptions | Mapping[str, object] | None,
+) -> RenderOptions:
+    """Return options as the kind declares them; one of another kind is refused."""
+    plain = given.given() if isinstance(given, RenderOptions) else given or {}
+    return kind.read(declared, plain, f"a run of {kind.noun}")
 
 
 def check_output(output: Path, overwrite: bool, folders: bool = False) -> None:

@@ -26,6 +26,9 @@ def fit_exactly(table: Table, choices: Choices, k: int, options: SeriesOptions) 
         refuse("--network linear needs a period", "none", "Add --period 24, or --period auto.")
     if options.encoding not in (None, "harmonic"):
         refuse("--network linear fits harmonics", f"--encoding {options.encoding}")
+    if options.settings:
+        got = f"--set {options.settings[0]}"
+        refuse("--network linear has no setting but --k", got, "Leave it out.")
     return fit_harmonics(
         table.x, table.y, choices.periods, k, trend=int(options.trend), weights=table.weights
     )

@@ -113,6 +113,8 @@ def test_periods_with_units_are_refused_for_plain_numbers(refused, table):
     refused("fit", "t.csv", "--unit", "fortnight", words=["'fortnight'", "wk, yr"])
     refused("fit", "t.csv", "--period", "24 parsec", words=["argument --period", "'parsec'"])
     refused("fit", "t.csv", "--trend", words=["--trend", "--period"])
+    linear = ("--period", "4", "--network", "linear", "--set", "k=2")
+    refused("fit", "t.csv", *linear, words=["--network linear", "--set k=2"])
     refused("fit", "t.csv", "--preset", "fast", words=["--preset", "belongs to", "a table"])
     refused("fit", "t.csv", "--weights", "v", "--error", "v", words=["error", "weights"])
     refused("fit", "t.csv", "--weights", "w", words=["weights='w'", "'t', 'v'"])
